@@ -297,3 +297,101 @@ def test_cookies_of_the_job_go_in_and_those_of_scripts_come_back(muniment, site,
     assert done.code == 0, done.stderr
     assert site.cookies["/red.svg"] == {"given=before", "made=by-script"}
     assert site.cookies["/two.html"] == {"given=before", "made=by-script"}
+
+
+def test_what_pages_of_a_host_share_is_asked_for_once(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    shared = b"<link rel=stylesheet href=/shared.css><script src=/shared.js></script><img src=/red.svg>"
+    links = b"".join(b"<a href=/p%d.html>p</a>" % number for number in range(6))
+    site.files["/"] = ("text/html", shared + links)
+    for number in range(6):
+        site.files[f"/p{number}.html"] = ("text/html", shared + b"<script>fetch('/own?%d')</script>" % number)
+    site.files |= {
+        "/shared.css": ("text/css", b"p {}"),
+        "/shared.js": ("text/javascript", b"1"),
+        "/own": ("text/plain", b"1"),
+    }
+    site.headers["/shared.css"] = site.headers["/shared.js"] = site.headers["/red.svg"] = {
+        "Cache-Control": "max-age=900"
+    }
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--tabs", "1")
+    assert done.code == 0, done.stderr
+    assert {path: site.asked[f"GET {path}"] for path in ("/shared.css", "/shared.js", "/red.svg")} == {
+        "/shared.css": 1,
+        "/shared.js": 1,
+        "/red.svg": 1,
+    }
+    # what each page asks for by itself is under its own id
+    found = {row["url"]: row for row in rows(out)}
+    for number in range(6):
+        page, own = found[f"{site.base}/p{number}.html"], found[f"{site.base}/own?{number}"]
+        assert page["page_id"] == own["page_id"] != found[f"{site.base}/"]["page_id"]
+    assert requisite(muniment, out, f"{site.base}/p5.html", "/shared.js")["from_cache"]
+    assert muniment("check", out).code == 0
+
+
+def test_pages_that_lead_to_the_same_may_end_in_another_order(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    site.files["/"] = ("text/html", b"<a href=/slow.html>slow</a><a href=/fast.html>fast</a>")
+    both = b"<a href=/shared.html>both</a>"
+    polls = b"<script>setInterval(() => fetch('/data.json'), 200)</script>"
+    site.files["/slow.html"] = ("text/html", polls + both)
+    site.files["/fast.html"] = ("text/html", both)
+    site.files["/shared.html"] = ("text/html", b"<p>both lead here")
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--tabs", "2", "--page-time", "6")
+    assert done.code == 0, done.stderr
+    assert f"urn:dom:{site.base}/shared.html" in {row["url"] for row in rows(out)}
+
+
+def test_the_whole_of_what_a_page_got_in_part_is_asked_for_once(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    asks = b"for (const part of ['0-9', '20-29']) fetch('/long.bin', {headers: {Range: 'bytes=' + part}})"
+    site.files["/"] = ("text/html", b"<script>%b</script>" % asks)
+    site.files["/long.bin"] = ("application/octet-stream", bytes(range(256)))
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK)
+    assert done.code == 0, done.stderr
+    assert (site.asked["GET /long.bin"], site.asked["GET /long.bin in part"]) == (3, 2)
+    got = [row for row in rows(out) if row["url"] == f"{site.base}/long.bin"]
+    assert sorted((row["status"], row["engine"], row["body_length"]) for row in got) == [
+        (200, "http", 256),
+        (206, "browser", 10),
+        (206, "browser", 10),
+    ]
+    assert muniment("check", out).code == 0
+
+
+def test_an_account_opens_a_page_and_what_it_asks_for(muniment, site, tmp_path):
+    out, accounts = tmp_path / "out", tmp_path / "netrc"
+    accounts.write_text("machine 127.0.0.1 login ann password secret-word\n")
+    site.accounts = dict.fromkeys(("/", "/data.json", "/app.js", "/echo"), "Basic YW5uOnNlY3JldC13b3Jk")
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0", "--auth-file", accounts)
+    assert done.code == 0, done.stderr
+    told = json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)
+    assert told["status_code"] == 200
+    assert requisite(muniment, out, f"{site.base}/", "/data.json")["status"] == 200
+    assert requisite(muniment, out, f"{site.base}/", "/echo")["status"] == 200
+    # the challenge of the page, and nothing else
+    assert [row["url"] for row in rows(out) if row["status"] == 401] == [f"{site.base}/"]
+    assert "secret-word" not in (out / "crawl.jsonl").read_text()
+
+
+def test_a_storage_state_gives_cookies_and_local_storage(muniment, site, tmp_path):
+    out, state, script = tmp_path / "out", tmp_path / "state.json", tmp_path / "own.js"
+    cookie = {"name": "session", "value": "of-ann", "domain": "127.0.0.1", "path": "/", "expires": -1}
+    origins = [{"origin": site.base, "localStorage": [{"name": "token", "value": "of-ann"}]}]
+    state.write_text(json.dumps({"cookies": [{**cookie, "sameSite": "Lax"}], "origins": origins}))
+    script.write_text("localStorage.getItem('token') + ' ' + document.cookie + ' ' + window.atFirst")
+    site.files["/"] = ("text/html", b"<script>window.atFirst = localStorage.token</script><a href=/two.html>two</a>")
+    own = ("--custom-js", script, "--storage-state", state)
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, *own, "--level", "0")
+    assert done.code == 0, done.stderr
+    told = json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)
+    assert told["custom_js"]["value"] == "of-ann session=of-ann of-ann"
+    assert site.cookies["/"] == {"session=of-ann"}
+    # what it holds is secret
+    assert out.stat().st_mode & 0o077 == 0
+    assert "of-ann" not in (out / "crawl.jsonl").read_text()
+    state.write_text('{"cookies": [{"name": "session-of-ann"}]}')
+    wrong = muniment("crawl", f"{site.base}/", "-o", tmp_path / "other", *QUICK, "--storage-state", state)
+    assert (wrong.code, wrong.stderr.count("\n")) == (2, 1)
+    assert "is not what Playwright's storageState() writes" in wrong.stderr and "of-ann" not in wrong.stderr

@@ -107,6 +107,30 @@ def test_what_is_changed_at_one_server_holds_at_the_pipelines_of_the_other(fleet
     assert {"paused", "ignores", "state"} <= set(whats)
 
 
+def test_bytes_are_limited_over_all_pipelines(fleet: Fleet) -> None:
+    """The job pauses itself; what was out is taken in, and the rest comes when the limit is raised."""
+    size, most = 10_000, 400_000
+    paths = [f"/p{number}" for number in range(150)]
+    pages = {"/": "".join(f"<a href='{path}'>x</a>" for path in paths)}
+    pages |= {path: Answer("x" * size, after=0.1) for path in paths}
+    with ExitStack() as stack:
+        sites = [stack.enter_context(GatedSite(pages, address=f"127.0.0.{number}")) for number in (1, 2)]
+        urls = (site.url for site in sites)
+        job = fleet.ask("job", "add", *urls, *OPTIONS, "--per-host", "2", "--max-bytes", str(most))
+        wait_until(lambda: shown(fleet, job)["paused"], "the limit")
+        wait_until(lambda: not shown(fleet, job)["pages"]["claimed"], "what was out")
+        found = shown(fleet, job)
+        assert (found["state"], found["reason"]) == ("ACTIVE", f"limit: --max-bytes {most}")
+        assert most <= found["payload_bytes"] < most + 60 * size, "of 300 pages"
+        asked = sum(len(site.requests) for site in sites)
+        assert asked == found["pages"]["captured"]
+        fleet.ask("job", "set", job, "max-bytes=4000000", server=1)
+        fleet.ask("job", "resume", job, server=1)
+        fleet.ask("job", "wait", job, "--timeout", "60")
+        assert all(set(site.counts().values()) == {1} for site in sites)
+    assert shown(fleet, job)["pages"]["captured"] == 2 * len(pages)
+
+
 def quiet_after(site: GatedSite, moment: float) -> None:
     """Nothing is asked for any more, from some seconds after a moment on."""
     time.sleep(max(0.0, moment + LATE_S - time.monotonic()))

@@ -72,7 +72,7 @@ def test_nice_stash_and_drip_are_seen_in_the_log(fleet: Fleet, tmp_path: Path) -
         assert fleet.ask("job", "nice", job, "-5", "--prefix", f"{site.url}c/") == "8 pages waiting"
         assert fleet.ask("job", "nice", job, "5", "--prefix", f"{site.url}a/") == "8 pages waiting"
         assert fleet.ask("job", "stash", job, "--prefix", f"{site.url}b/") == "8 pages stashed"
-        assert fleet.ask("job", "unstash", job, "1") == "1 pages unstashed"
+        assert fleet.ask("job", "unstash", job, "1") == "1 page unstashed"
         assert fleet.ask("job", "stash", job, "--prefix", f"{site.url}d/") == "8 pages stashed"
         fleet.ask("job", "set", job, "drip=3")
         fleet.ask("job", "resume", job)
@@ -86,6 +86,24 @@ def test_nice_stash_and_drip_are_seen_in_the_log(fleet: Fleet, tmp_path: Path) -
     assert [path for path in order if path[1] == "a"] == [f"/a/{number}" for number in range(8)]
     dripped = [path for path in log.paths if path[1] in "bd" and path != "/b/0"]
     assert [path for path in order[9:] if path[1] in "bd"] == dripped, "three at a time, when nothing else waits"
+
+
+def test_a_job_waits_for_what_is_in_the_stash(fleet: Fleet, tmp_path: Path) -> None:
+    """It holds no slot meanwhile: another job is fetched to its end."""
+    log, other = Log("a", 5), Log("z", 3)
+    with log.site, other.site:
+        job = add(fleet, log, tmp_path, "--paused")
+        assert fleet.ask("job", "stash", job) == "5 pages stashed"
+        fleet.ask("job", "resume", job)
+        assert ended(fleet, add(fleet, other, tmp_path))["pages"]["captured"] == 3
+        found = json.loads(fleet.ask("job", "show", job, "--json"))
+        assert (found["state"], found["outcome"], log.seen) == ("DRAINING", "", [])
+        assert fleet.ask("job", "unstash", job, "2") == "2 pages unstashed"
+        wait_until(lambda: len(log.seen) == 2, "two pages")
+        assert fleet.ask("job", "unstash", job) == "3 pages unstashed"
+        found = ended(fleet, job)
+    assert (found["state"], found["pages"]["captured"]) == ("FINISHED", 5)
+    assert [path for path, _ in log.seen] == log.paths
 
 
 def test_tags_and_matchonly_say_who_fetches(fleet: Fleet, tmp_path: Path) -> None:
@@ -115,7 +133,7 @@ def test_a_locked_slot_waits_for_its_job(fleet: Fleet, tmp_path: Path) -> None:
 
 def test_two_jobs_on_a_host_have_the_lower_limit_together(fleet: Fleet, tmp_path: Path) -> None:
     """The job with the lower one is under way before the other begins, and after it has ended."""
-    jobs = {"a": ("4", 30), "b": ("2", 120)}
+    jobs = {"a": ("4", 30), "b": ("2", 400)}
     paths = {f"/{job}/{number}": Answer("x", after=0.05) for job, (_, count) in jobs.items() for number in range(count)}
     fleet.ask("pipelines", "set", "p1", "--tags", "none", "--no-matchonly")
     with GatedSite(paths) as site:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hook_plugins import artifacts_of, hook, page_folder, results_of
 from tests.support.gated_site import Answer, GatedSite
+from tests.support.hostile_responses import bomb
 
 from muniment.control.hook_reports import hooks_that_fit
 from muniment.tracker.processes.sqlite import open_processes
@@ -343,7 +344,8 @@ def test_a_run_is_one_tree_down_to_the_programs_of_hooks(
 ) -> None:
     muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")
     said = '{"type": "Process", "cmd": ["wget", "--version"], "exit_code": 4}'
-    hook(plugins, "a", "on_Snapshot__1_a.sh", f"sleep 1.1\necho '{said}'")
+    binary = {"type": "Binary", "name": "tool\0", "abspath": "/bin/sh", "version": "1.2", "binprovider": "env"}
+    hook(plugins, "a", "on_Snapshot__1_a.sh", f"sleep 1.1\necho '{said}'\necho '{json.dumps(binary)}'")
     crawl(muniment, site, plugins, tmp_path / "out")
     store = open_processes(tmp_path / "kept")
     [row] = results_of(tmp_path / "out")
@@ -357,6 +359,8 @@ def test_a_run_is_one_tree_down_to_the_programs_of_hooks(
     assert {words[0]: (one.process_type, one.exit_code, one.status) for words, one in below.items()} == {
         "sleep": ("binary", None, "exited"), "wget": ("binary", 4, "exited"),
     }  # fmt: skip
+    [found] = store.binaries(hook_row.machine_id)
+    assert (found.abspath, found.version, found.sha256, found.binprovider) == ("/bin/sh", "1.2", "", "env")
 
 
 def test_hooks_run_over_what_was_captured(muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path) -> None:
@@ -388,11 +392,31 @@ def test_hooks_run_over_what_was_captured(muniment: Any, site: GatedSite, plugin
     assert (elsewhere / "hooks.sqlite").exists()
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["application/octet-stream", "text/html; charset=iso-8859-1"])
+def test_a_body_of_a_gigabyte_takes_no_memory(muniment: Any, plugins: Path, tmp_path: Path, kind: str) -> None:
+    out = tmp_path / "out"
+    muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")
+    hook(plugins, "size", "on_Snapshot__1_size.sh", 'wc -c < "$MUNIMENT_BODY" > size; ls -l "$SNAP_DIR"/*')
+    headers = ("Content-Type", kind), ("Content-Encoding", "gzip")
+    with GatedSite({"/": Answer(bomb(1 << 30), headers=headers)}) as site:
+        done = muniment("crawl", site.url, "-o", out, "--page-only", "--no-robots", "--no-sitemaps", timeout=240)
+    assert done.code == 0, done
+    done = muniment("hooks", "run", "-o", out, "--hooks", plugins, timeout=240)
+    assert done.code == 0, done
+    assert int((page_folder(out) / "size" / "size").read_text()) == 1 << 30
+    assert not list(out.rglob("muniment_body"))
+    [worker] = [one for one in open_processes(tmp_path / "kept").newest(100) if one.label == "hooks"]
+    assert worker.max_rss is not None
+    assert worker.max_rss < 250 << 20
+
+
 def test_what_hooks_did_is_shown_and_checked(muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     hook(plugins, "a", "on_Snapshot__1_a.sh", "echo hello > file; ln -s /nowhere link")
     hook(plugins, "b", "on_Snapshot__2_b.sh", "exit 5")
-    crawl(muniment, site, plugins, out)
+    done = crawl(muniment, site, plugins, out)
+    assert "Hooks of this run: failed 1, succeeded 1\n" in done.stderr
     inspected = json.loads(muniment("inspect", out, "--json").stdout)["hooks"]
     assert inspected == [
         {"plugin": "a", "status": "succeeded", "tries": 1, "files": 2, "bytes": 14},
@@ -429,6 +453,11 @@ def test_wrong_use_of_hooks_is_one_line(muniment: Any, site: GatedSite, plugins:
         assert words in done.stderr
     assert site.requests == []
     assert not out.exists()
+    assert muniment("crawl", f"{site.url}", "-o", out, "--page-only", "--no-robots", "--no-sitemaps").code == 0
+    hook(plugins, "a", "on_Snapshot__1_a.sh", "exit 0")
+    for url, words in (("nothing", "is not an http(s) URL"), (f"{site.url}absent", "holds no page of it")):
+        done = muniment("hooks", "run", "-o", out, "--hooks", plugins, "--url", url)
+        assert (done.code, done.stderr.count("\n"), words in done.stderr) == (2, 1, True), done
 
 
 def test_a_crawl_without_hooks_loads_none_of_it() -> None:

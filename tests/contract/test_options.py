@@ -87,6 +87,7 @@ CONTRACT = {
     "--screenshots": ("screenshots", "view,full,thumbnail"),
     "--render": ("render", "dom,text"),
     "--custom-js": ("custom_js", None),
+    "--storage-state": ("storage_state", None),
     "--service-workers": ("service_workers", "off"),
     "--browser-memory": ("browser_memory", 2 << 30),
 }

@@ -62,6 +62,26 @@ def test_a_hook_that_fills_the_disk_stops_the_run_and_the_next_goes_on(
         assert last == {site.url: "succeeded", f"{site.url}b": "succeeded"}
 
 
+def test_a_folder_that_cannot_be_written_is_the_error_of_each_hook(
+    muniment: Any, site: GatedSite, tmp_path: Path
+) -> None:
+    plugins, out = tmp_path / "plugins", tmp_path / "out"
+    a_hook(plugins, "echo fine > fine")
+    command = ("crawl", site.url, "-o", out, "--hooks", plugins, *ALONE, "--quiet")
+    with small_disk(out / "hooks", 2) as folder:
+        subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+        assert muniment(*command).code == 0
+        rows = pq.read_table(out / "hooks.parquet").to_pylist()
+        assert {row["error"] for row in rows} == {
+            "cannot-run: the folder of the page cannot be written: Read-only file system"
+        }
+        assert len(rows) == 2
+    again = muniment("hooks", "run", "-o", out, "--hooks", plugins, "--failed")
+    assert again.code == 0, again
+    rows = pq.read_table(out / "hooks.parquet").to_pylist()
+    assert sorted((row["attempt"], row["status"]) for row in rows) == [(1, "failed")] * 2 + [(2, "succeeded")] * 2
+
+
 def test_no_hook_of_a_page_begins_below_min_free(muniment: Any, site: GatedSite, tmp_path: Path) -> None:
     plugins, begun = tmp_path / "plugins", tmp_path / "begun"
     a_hook(plugins, 'echo "$1" >> "$HOME/begun"; [ -e "$HOME/go" ] || head -c 3000000 /dev/zero > much')

@@ -114,7 +114,7 @@ def hooked(muniment: Any, site: GatedSite, place: Path, hook: str) -> tuple[Any,
 def again(muniment: Any, command: subprocess.Popen[str], arguments: tuple[Any, ...], place: Path) -> Any:
     """The same command once more, when nothing of one that was killed is left."""
     command.communicate()
-    wait_until(lambda: not of_this_test(place), 30)
+    wait_until(lambda: not of_this_test(place), 6)
     return muniment.start(*arguments)
 
 
@@ -163,7 +163,24 @@ def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSit
     assert [one for one in store.below(command_row.root_id) if one.status != "exited"] == []
 
 
-ROUNDS = int(os.environ.get("MUNIMENT_ROUNDS", "1"))
+def test_hooks_whose_requests_nobody_records_any_more_run_again(muniment: Any, site: GatedSite, tmp_path: Path) -> None:
+    """The worker that fetches is killed while a hook holds a port there."""
+    out = tmp_path / "out"
+    ask = 'echo x >> "$DATA_DIR/begun"; [ -e "$DATA_DIR/go" ] || sleep 1000; curl -sSf "${1#--url=}b" > got'
+    command = muniment.start(*hooked(muniment, site, tmp_path, f"#!/bin/sh\n{ask}\n"), "--page-only")
+    wait_until((out / "begun").exists)
+    [fetcher] = [one for one in psutil.Process(command.pid).children() if words_of(one)[-1:] == ["worker"]]
+    (out / "go").touch()
+    fetcher.kill()
+    rows = rows_at_the_end(command, tmp_path)
+    assert [(row["attempt"], row["status"], row["error"].partition(" (")[0]) for row in rows] == [
+        (1, "failed", "stopped: the worker that recorded its requests ended"), (2, "succeeded", ""),
+    ]  # fmt: skip
+    captured = {row["url"]: row["engine"] for row in pq.read_table(out / "captures.parquet").to_pylist()}
+    assert captured[f"{site.url}b"] == "hook"
+
+
+ROUNDS = int(os.environ.get("MUNIMENT_HOOK_ROUNDS", "10"))
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
@@ -178,8 +195,9 @@ def test_strikes_at_random_moments_leave_each_page_with_its_result(
         time.sleep(choose.uniform(0.3, 2.5))
         if command.poll() is None:
             found = struck_of(command, tmp_path)
-            with contextlib.suppress(psutil.Error, IndexError):
-                choose.choice(found).send_signal(signal.SIGKILL)
+            for target in found if choose.random() < 0.2 else choose.choices(found or [psutil.Process(command.pid)]):
+                with contextlib.suppress(psutil.Error):
+                    target.send_signal(signal.SIGKILL)
             time.sleep(0.2)
         if command.poll() is not None:
             command = again(muniment, command, arguments, tmp_path)

@@ -21,7 +21,7 @@ from muniment.app.worker import run_worker
 from muniment.cli import main
 from muniment.crawl.orchestrator import loop
 from muniment.crawl.pages import NOTHING, Evaluation
-from muniment.crawl.protocol import FromOrchestrator
+from muniment.crawl.protocol import FromOrchestrator, RenderReport
 from muniment.crawl.worker.services import EngineServices
 from muniment.model.capture import PageContext
 from muniment.model.cookie import Cookie
@@ -78,6 +78,10 @@ class ManyExchanges:
     def take_cookies(self) -> list[list[Cookie]]:
         """None are set."""
         return [[]]
+
+    def render_report(self) -> RenderReport:
+        """Nothing is rendered."""
+        return RenderReport()
 
     async def end_hooks(self, grace_s: float) -> None:
         """No hook asks here."""

@@ -39,13 +39,13 @@ class RedisServer:
         """One more client."""
         return redis.Redis(port=self.port, decode_responses=True, protocol=2)
 
-    def start(self) -> None:
-        """Begin to serve."""
+    def start(self, *arguments: str) -> None:
+        """Begin to serve, this time with more arguments."""
         program = shutil.which("redis-server", path="/usr/bin:/usr/local/bin")
         assert program, "redis-server is missing: scripts/test installs it"
         self.process = subprocess.Popen(
             [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(self._directory),
-             *self._arguments],
+             *self._arguments, *arguments],
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
         eventually(self._answers)

@@ -51,6 +51,10 @@ class ScriptSite:
             "/window.html": ("text/html", _STATIC),
             "/route": ("text/html", _STATIC),
         }
+        self.headers: dict[str, dict[str, str]] = {}
+        """Further headers of answers, by path."""
+        self.accounts: dict[str, str] = {}
+        """The Authorization field that a path asks for."""
         self.base = ""
 
 
@@ -83,9 +87,23 @@ def _handler(site: ScriptSite) -> type[BaseHTTPRequestHandler]:
             site.agents[path] = self.headers.get("User-Agent") or ""
             site.cookies[path] = {one for one in (self.headers.get("Cookie") or "").split("; ") if one}
             kind, body = site.files.get(path, ("text/plain", b"not here"))
-            self.send_response(200 if path in site.files else 404)
+            asks = self.headers.get("Range", "").removeprefix("bytes=").partition("-")
+            if path in site.accounts and self.headers.get("Authorization") != site.accounts[path]:
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="site"')
+                body = b"who are you?"
+            elif path in site.files and asks[1]:
+                first, last = int(asks[0]), min(int(asks[2] or len(body)), len(body) - 1)
+                self.send_response(206)
+                self.send_header("Content-Range", f"bytes {first}-{last}/{len(body)}")
+                body = body[first : last + 1]
+                site.asked[f"{self.command} {self.path} in part"] += 1
+            else:
+                self.send_response(200 if path in site.files else 404)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
+            for name, value in site.headers.get(path, {}).items():
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
 

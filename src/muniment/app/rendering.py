@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from muniment.app.request import RunContext
 from muniment.archive.index.journal import PARTS
 from muniment.model.event import EventBatch, WorkerEvent
@@ -51,4 +53,5 @@ async def browser_of(taken: RunContext, rules: Sequence[Rule]) -> BrowserSetup |
 
     clear_profiles(taken.out)
     state = None if place.directory.resolve() == taken.out.resolve() else place.directory.absolute()
-    return await browser_for(settings, taken.registry, state, place.database)
+    setup = await browser_for(settings, taken.registry, state, place.database)
+    return structs.replace(setup, storage=taken.secrets.storage)

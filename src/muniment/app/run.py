@@ -359,9 +359,11 @@ async def _conclude(
         silent=troubles_of(silent_hosts(db, job_id)) if last.failed or skipped else (),
         crowded=orchestrator.progress.crowded,
         links_dropped=orchestrator.progress.links_dropped,
+        hooks=tuple(sorted(orchestrator.progress.hooks.items())),
         skipped_by=tuple((one.cause, one.pages) for one in left if not one.failed),
         failed_by=tuple((one.cause, one.pages) for one in left if one.failed),
         given_up=0 if outcome.exit_code else given_up(db, job_id),
+        rendering=orchestrator.rendering.sums,
     )
     events.publish(FinishEvent(outcome.reason, outcome.exit_code, last.captured, last.failed, last.queued))
     if plane is not None:

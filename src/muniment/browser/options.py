@@ -18,6 +18,8 @@ class BrowserSetup(Struct, frozen=True, array_like=True):
     """Whether it can start with its sandbox."""
     scripts: str = ""
     """The JavaScript of `--custom-js`."""
+    storage: dict[str, dict[str, str]] = {}
+    """The local storage that pages begin with, by origin: it may hold secrets."""
     processes: str = ""
     """The directory of the store of processes; empty for this user's own."""
     database: str = ""
@@ -36,11 +38,12 @@ class RenderOptions(Struct, frozen=True, kw_only=True):
     screenshots: frozenset[str] = frozenset()
     render: frozenset[str] = frozenset()
     custom_js: str = ""
+    storage: dict[str, dict[str, str]] = {}
     service_workers: bool = False
 
     @classmethod
-    def of(cls, settings: Settings, custom_js: str = "") -> RenderOptions:
-        """What a job's settings say; `custom_js` is what the job has for every page."""
+    def of(cls, settings: Settings, setup: BrowserSetup) -> RenderOptions:
+        """What a job's settings say, and what its files hold."""
         width, _, height = settings.viewport.partition("x")
         return cls(
             width=int(width),
@@ -51,7 +54,8 @@ class RenderOptions(Struct, frozen=True, kw_only=True):
             behavior_time=settings.behavior_time,
             screenshots=frozenset(words(settings.screenshots)),
             render=frozenset(words(settings.render)),
-            custom_js=custom_js,
+            custom_js=setup.scripts,
+            storage=setup.storage,
             service_workers=settings.service_workers == "on",
         )
 

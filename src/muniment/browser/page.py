@@ -44,6 +44,7 @@ class PageRun:
         self._options = order.options
         self.result = RenderedPage(agent=order.agent.text)
         self.phase = "load"
+        self.url, self.began = order.answer.url, monotonic()
         self._deadline = 0.0
 
     async def run(self) -> RenderedPage:

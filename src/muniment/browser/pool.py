@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from muniment.browser.rendered import RenderedPage
 from muniment.browser.running import RunningBrowser, start_browser
 from muniment.browser.traffic import PageTraffic
 from muniment.clock import monotonic
+from muniment.model.event import OpenTab
 
 __all__ = ["BrowserPool"]
 
@@ -53,6 +55,15 @@ class BrowserPool:
         self.replaced = 0
         """Those of them that took the place of one that was of no more use, its pages apart."""
 
+    def tabs(self) -> tuple[OpenTab, ...]:
+        """The pages that are in browsers, the oldest first."""
+        now = monotonic()
+        return tuple(
+            OpenTab(run.url, run.phase, now - run.began)
+            for browser in self._living
+            for run in sorted(browser.runs, key=lambda run: run.began)
+        )
+
     def set_tabs(self, tabs: int) -> None:
         """So many pages at once from now on."""
         self._tabs = max(1, tabs)
@@ -82,17 +93,17 @@ class BrowserPool:
         self._busy -= 1
         self._pass_on()
 
-    async def render(self, order: PageOrder) -> RenderedPage:
-        """Render a page when it is its turn; raises BrowserError when a browser was lost over it.
+    async def render(self, order: Callable[[], PageOrder]) -> RenderedPage:
+        """Render a page, as it is ordered when its turn comes; raises BrowserError when a browser was lost over it.
 
         One that loses its browser over another page begins again, once.
         """
         await self._turn()
         try:
             try:
-                return await self._once(order)
+                return await self._once(order())
             except _OthersError:
-                return await self._once(order)
+                return await self._once(order())
         except _OthersError as fault:
             raise BrowserError(fault.kind) from None
         finally:

@@ -59,8 +59,11 @@ class RecordingPort(Protocol):
     def address(self) -> str:
         """`127.0.0.1:PORT`."""
 
+    async def rest(self, within_s: float) -> None:
+        """Let what is in flight end within so many seconds; then another page may have it."""
+
     async def close(self, within_s: float) -> None:
-        """Let what is in flight end within so many seconds, then close."""
+        """The same, but it is closed then."""
 
 
 class Recording(Protocol):
@@ -70,8 +73,8 @@ class Recording(Protocol):
     def trusted(self) -> str:
         """The digest of the key by which it signs certificates."""
 
-    async def open(self, traffic: PageTraffic) -> RecordingPort:
-        """A port whose requests `traffic` is informed of; raises OSError."""
+    async def open(self, traffic: PageTraffic, kept: RecordingPort | None = None) -> RecordingPort:
+        """A port whose requests `traffic` is informed of: one that rests, or a new one; raises OSError."""
 
 
 class PageOrder(Struct, frozen=True):

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from uuid import uuid4
 
+from muniment.browser.contexts import BrowserContext, Contexts
 from muniment.browser.devtools import DevTools
 from muniment.browser.faults import BrowserError, CallError, FaultKind
 from muniment.browser.page import PageRun
@@ -37,6 +38,7 @@ class RunningBrowser:
         self.process, self._profile = process, profile
         self.tools = DevTools(self._gone)
         self.tabs = Tabs(self.tools)
+        self._contexts = Contexts(self.tools)
         self.idle = asyncio.Event()
         """Set while no page is in it, and when it has gone."""
         self.idle.set()
@@ -71,6 +73,7 @@ class RunningBrowser:
             await asyncio.wait({self._ended}, timeout=_END_S)
         self.tools.close()
         self.process.kill()
+        await self._contexts.close()
         # one that the kernel cannot end yet is left to the sweep
         await asyncio.wait({self._ended}, timeout=_START_S)
         await asyncio.to_thread(_remove, self._profile)
@@ -78,15 +81,18 @@ class RunningBrowser:
     async def render(self, order: PageOrder, traffic: PageTraffic) -> RenderedPage:
         """Render a page in a tab of its own; raises BrowserError."""
         self.pages += 1
-        port = await order.recording.open(traffic)
+        context: BrowserContext | None = None
         tab: Tab | None = None
         run: PageRun | None = None
+        whole = False
         try:
-            tab = await self.tabs.open(port.address, order.options)
+            context = await self._contexts.take(order, traffic)
+            tab = await self.tabs.open(context.context_id, order.options)
             run = PageRun(self.tools, tab, order, traffic)
             self.runs.add(run)
             self.idle.clear()
             page = await run.run()
+            whole = page.state == "settled"
         except CallError as error:
             raise BrowserError(self.fault or "crashed", str(error)) from error
         except BrowserError as fault:
@@ -97,9 +103,10 @@ class RunningBrowser:
                 if not self.runs:
                     self.idle.set()
             if tab is not None:
-                await tab.close()
-                self.tabs.closed(tab)
-            await port.close(_LATE_S if self.fault is None else 0.0)
+                await self.tabs.close(tab)
+            if context is not None:
+                late_s = _LATE_S if self.fault is None else 0.0
+                await self._contexts.give_back(context, late_s, whole=whole)
         page.chains = list(traffic.chains())
         return page
 

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from muniment.browser.devtools import CALL_S, DevTools
-from muniment.browser.faults import BrowserError, CallError
+from muniment.browser.faults import CallError
 from muniment.browser.options import RenderOptions
 
 __all__ = ["WINDOW", "Tab", "source"]
 
 _WORLD = "muniment"
-_CLOSE_S = 3.0
 WINDOW = "__munimentWindow"
 """The binding by which a page names the window that it would have opened."""
 
@@ -41,6 +40,8 @@ class Tab:
         self, options: RenderOptions, agent: Mapping[str, Any], cookies: Sequence[Mapping[str, Any]] = ()
     ) -> None:
         """Set it up before anything is loaded."""
+        # the jar of the job is the truth, whatever the page before has left
+        self._tools.tell("Storage.clearCookies", {"browserContextId": self.context})
         if cookies:
             self._tools.tell("Storage.setCookies", {"cookies": cookies, "browserContextId": self.context})
         deny = {"behavior": "deny", "browserContextId": self.context, "eventsEnabled": True}
@@ -52,17 +53,16 @@ class Tab:
             *(self.call(f"{domain}.enable") for domain in ("Page", "Runtime", "Network", "Inspector")),
             self.call("Runtime.addBinding", name=WINDOW),
             self.call("Page.addScriptToEvaluateOnNewDocument", source=source("windows")),
+            *(
+                self.call("Page.addScriptToEvaluateOnNewDocument", source=f"({source('storage')})({given})")
+                for given in ([json.dumps(options.storage)] if options.storage else [])
+            ),
             self.call("Network.setBypassServiceWorker", bypass=not options.service_workers),
             self.call("Emulation.setDeviceMetricsOverride", **size),
             self.call("Emulation.setFocusEmulationEnabled", enabled=True),
             self.call("Emulation.setUserAgentOverride", **agent),
             self.call("Fetch.enable", patterns=[{"resourceType": "Document", "requestStage": "Request"}]),
         )
-
-    async def close(self) -> None:
-        """Close it with all that its context keeps."""
-        with suppress(BrowserError, CallError):
-            await self._tools.call("Target.disposeBrowserContext", {"browserContextId": self.context}, within=_CLOSE_S)
 
     # -- its page
 

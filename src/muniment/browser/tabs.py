@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from muniment.browser.devtools import CALL_S, DevTools
-from muniment.browser.faults import BrowserError
+from muniment.browser.faults import BrowserError, CallError
 from muniment.browser.options import RenderOptions
 from muniment.browser.tab import Tab
 
 __all__ = ["Tabs"]
 
+_CLOSE_S = 3.0
 _PAGES = [{"type": "page", "exclude": False}, {"exclude": True}]
 
 
@@ -22,6 +24,8 @@ class Tabs:
         self._tools = tools
         self._opening: dict[str, asyncio.Future[tuple[str, str]]] = {}
         """By context: the target and the session of its first page."""
+        self._closing: dict[str, asyncio.Future[None]] = {}
+        """By session of tabs whose pages are about to go."""
 
     async def begin(self) -> None:
         """Have every page wait for us before it loads anything."""
@@ -29,10 +33,8 @@ class Tabs:
         attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": _PAGES}
         await self._tools.call("Target.setAutoAttach", attach)
 
-    async def open(self, proxy: str, options: RenderOptions) -> Tab:
-        """A tab whose requests go to `proxy`, an address."""
-        made = {"proxyServer": f"http://{proxy}", "proxyBypassList": "<-loopback>", "disposeOnDetach": True}
-        context = (await self._tools.call("Target.createBrowserContext", made))["browserContextId"]
+    async def open(self, context: str, options: RenderOptions) -> Tab:
+        """A tab in a context, which has no other one."""
         attached = self._opening[context] = asyncio.get_running_loop().create_future()
         blank = {"url": "about:blank", "browserContextId": context, "width": options.width, "height": options.height}
         try:
@@ -42,11 +44,22 @@ class Tabs:
             raise BrowserError("hung", "a new tab did not open") from None
         return Tab(self._tools, context, target, session)
 
-    def closed(self, tab: Tab) -> None:
-        """A tab was closed."""
-        self._opening.pop(tab.context, None)
+    async def close(self, tab: Tab) -> None:
+        """Close a tab, and wait until its page is gone: what it asks for then is not the next one's."""
+        gone = self._closing[tab.session] = asyncio.get_running_loop().create_future()
+        try:
+            with suppress(BrowserError, CallError, TimeoutError):
+                await self._tools.call("Target.closeTarget", {"targetId": tab.target}, within=_CLOSE_S)
+                await asyncio.wait_for(gone, _CLOSE_S)
+        finally:
+            del self._closing[tab.session]
+            self._opening.pop(tab.context, None)
 
     def _take(self, method: str, said: dict[str, Any]) -> None:
+        if method == "Target.detachedFromTarget" and (gone := self._closing.get(said["sessionId"])) is not None:
+            if not gone.done():
+                gone.set_result(None)
+            return
         if method != "Target.attachedToTarget":
             return
         target = said["targetInfo"]

@@ -121,7 +121,7 @@ def run(
         raise UsageError("give --hooks DIR: the folder of plugins")
     if options.hook_network == "record":
         raise UsageError("--hook-network record is for crawl and fetch: hooks run adds no records; leave it out")
-    wanted = frozenset(filter(None, map(normalise, urls)))
+    wanted = frozenset(map(_page_url, urls))
     mode: Mode = "again" if again else "failed" if failed else "new"
     plan = plan_hooks(options, defaults("crawl"), out, min(wanted, default=""), mode)
     assert plan is not None
@@ -132,6 +132,13 @@ def run(
         tries = ", ".join(f"{count:,} {status}" for status, count in sorted(done.statuses.items())) or "nothing to run"
         click.echo(f"{counted(done.pages, 'page')}: {tries}{'; stopped' if done.stopped else ''}")
     return 3 if done.stopped else 0
+
+
+def _page_url(text: str) -> str:
+    url = normalise(text)
+    if url is None:
+        raise UsageError(f"--url {text} is not an http(s) URL")
+    return url
 
 
 def _need(need: Requirement) -> str:

@@ -57,6 +57,7 @@ _TEXTS: dict[str, Callable[[str], Any]] = {
     "--user-agent": parse_agent,
     "--browser-path": parse_place,
     "--custom-js": parse_place,
+    "--storage-state": parse_place,
     **RENDER_TEXTS,
 }
 """Options whose text has a grammar."""

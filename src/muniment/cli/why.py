@@ -51,6 +51,8 @@ def why(url: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> 
 
 def _tell(found: Why) -> None:
     click.echo(f"{found.url}\n  {found.verdict}: {found.text}")
+    if found.rendering:
+        click.echo(f"  {found.rendering}")
     page = found.page
     if page is None:
         return

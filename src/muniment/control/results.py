@@ -13,8 +13,11 @@ from muniment.archive.durable import archive_error
 from muniment.archive.index.read import rows
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.warc.inflate import DamageError
-from muniment.archive.warc.stored import member_pieces, read_record
+from muniment.archive.warc.stored import member_pieces, read_message, read_record
 from muniment.errors import ArchiveError, UsageError
+from muniment.extract.charset import decode as decode_text
+from muniment.extract.charset import label
+from muniment.extract.coding import decode
 from muniment.model.page import PageState
 from muniment.model.place import TrackerPlace
 from muniment.model.url import did_you_mean, normalise
@@ -23,10 +26,11 @@ from muniment.tracker.jobs import store as jobs
 from muniment.tracker.queue.page_lookup import AttemptRecord, find_page
 from muniment.tracker.stores.results import ResultStore, StoredResult
 
-__all__ = ["FILES", "PageResults", "results_of", "save_results"]
+__all__ = ["FILES", "PageResults", "document_of", "results_of", "save_results"]
 
 _COLUMNS = ("url", "attempt", "page_id", "redirect_to", "warc_file", "warc_offset", "record_type")
 _MOST_REDIRECTS = 20
+_MOST_MARKUP = 64 << 20
 FILES = {
     "view": "view.png",
     "fullPage": "fullPage.png",
@@ -139,6 +143,21 @@ def save_results(out: Path, found: PageResults, folder: Path) -> list[str]:
 def _container(out: Path, name: str) -> Path:
     sealed = out / name
     return sealed if sealed.exists() else out / (name + OPEN_SUFFIX)
+
+
+def document_of(out: Path, name: str, offset: int) -> str:
+    """The markup of the response at a place; empty when it cannot be read. Its record may be a revisit."""
+    try:
+        _, block = read_record(member_pieces(_container(out, name), offset))
+        head, pieces = read_message(block)
+        payload = b"".join(pieces)
+    except (DamageError, OSError):
+        return ""
+    fields = {field.lower(): value for field, value in head.headers} if head is not None else {}
+    coding = fields.get("content-encoding", "")
+    return decode_text(
+        decode(payload, coding, _MOST_MARKUP) if coding else payload, label(fields.get("content-type", ""))
+    )
 
 
 def _save(warc: Path, offset: int, file: Path) -> None:

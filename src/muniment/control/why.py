@@ -10,6 +10,7 @@ from msgspec import Struct
 from muniment.archive.index.read import rows
 from muniment.clock import iso_ms, now_ms
 from muniment.control.dropped import dropped_links
+from muniment.control.results import document_of
 from muniment.errors import UsageError
 from muniment.http.user_agent import robots_agent
 from muniment.model.capture import LISTED_AGAIN
@@ -18,6 +19,7 @@ from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
 from muniment.model.url import did_you_mean, is_web, normalise, origin_of, shortened
 from muniment.rules.job_rules import Rules, rule_named
+from muniment.rules.rendering.choice import reason_to_render, wanted_engine, why_not_rendered
 from muniment.rules.retry import is_failed
 from muniment.rules.robots.line import RefusingLine, refusing_line
 from muniment.rules.robots.rules import DISALLOWED, product_token
@@ -41,6 +43,8 @@ _COLUMNS = (
     "warc_length",
     "error",
     "record_type",
+    "content_type",
+    "engine",
 )
 _MOST_ORIGINS = 1000
 """Start hosts on which a path is looked for."""
@@ -56,6 +60,9 @@ class CapturePlace(Struct, frozen=True):
     status: int
     fetched_at: int
     error: str
+    content_type: str = ""
+    engine: str = "http"
+    """Who asked, or rendered it: `http`, `browser` or `hook`."""
 
 
 class RobotsRefusal(Struct, frozen=True):
@@ -89,6 +96,8 @@ class Why(Struct, frozen=True, kw_only=True):
     """About how many links of the page are not followed, because it has too many."""
     parents: Parents = Parents()
     """The pages that lead to it."""
+    rendering: str = ""
+    """Whether a browser rendered it, and why; empty in a crawl that renders nothing."""
 
 
 def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> Why:
@@ -109,6 +118,7 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
         settings = jobs.settings_of(job)
         left_out, rule = _left_out(db, job, page)
         robots = _disallowed(RobotsStore(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
+        order = _engine_ordered(db, job, page)
         leading = parents_of(db, job.job_id, page.page_id) if parents else Parents()
     places = tuple(_places(out, page.url))
     verdict, reason = _verdict(page, places, settings, left_out)
@@ -131,7 +141,38 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
         rule=rule,
         links_dropped=dropped,
         parents=leading,
+        rendering=_rendering(out, page, places, settings.engine, order),
     )
+
+
+def _engine_ordered(db: Database, job: jobs.Job, page: PageRecord) -> str:
+    """The engine that a rule says for a page."""
+    rules = jobs.rules_of(db, job.job_id, page.ruleset)
+    if not rules.in_order:
+        return ""
+    ruleset = jobs.ruleset_of(db, job.job_id, page.ruleset, rules)
+    return ruleset.verdict(page.url, *_found_at(page)).orders.engine
+
+
+def _found_at(page: PageRecord) -> tuple[int, FoundAs]:
+    hops = FAR if page.link_hops is None else page.link_hops
+    return hops, FoundAs[page.found_as.upper().replace("-", "_")]
+
+
+def _rendering(out: Path, page: PageRecord, places: tuple[CapturePlace, ...], engine: str, order: str) -> str:
+    """Whether a browser rendered a page that was captured, and why."""
+    if not places or (engine == "http" and order != "browser" and places[-1].engine == "http"):
+        return ""
+    last = places[-1]
+    if last.engine != "browser":
+        is_page = page.link_hops is not None
+        return f"not rendered: {why_not_rendered(engine, order, last.status, last.content_type, is_page=is_page)}"
+    if page.link_hops is None:
+        return "asked for by a browser"
+    if wanted_engine(engine, order) != "auto":
+        return "rendered: " + ("a rule says engine browser" if order else "every page is")
+    reason = reason_to_render(document_of(out, last.warc_file, last.warc_offset))
+    return f"rendered: {reason}" if reason else "rendered"
 
 
 def _page(db: Database, job: jobs.Job | None, url: str) -> PageRecord | None:
@@ -172,9 +213,7 @@ def _left_out(db: Database, job: jobs.Job, page: PageRecord) -> tuple[str, RuleM
     version, rules = jobs.latest_rules(db, job.job_id)
     if version == job.judged:
         return "", None
-    hops = FAR if page.link_hops is None else page.link_hops
-    found_as = FoundAs[page.found_as.upper().replace("-", "_")]
-    reason = jobs.ruleset_of(db, job.job_id, version, rules).verdict(page.url, hops, found_as).skipped
+    reason = jobs.ruleset_of(db, job.job_id, version, rules).verdict(page.url, *_found_at(page)).skipped
     return reason, _rule_told(version, rules, reason)
 
 

@@ -93,6 +93,11 @@ class Channel(asyncio.Protocol):
         self.send(cast("FromWorker", structs.replace(question, number=number)))
         return reply
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the other side is gone."""
+        return self._transport is None
+
     def close(self) -> None:
         """Close after everything sent is out."""
         if self._transport is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from muniment.crawl.pages import Page
-from muniment.crawl.protocol import FromOrchestrator
+from muniment.crawl.protocol import FromOrchestrator, RenderReport
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.event import Event, EventBatch
@@ -47,6 +47,9 @@ class Engine(Protocol):
 
     def forget_old(self, now: int) -> None:
         """Drop what no longer holds at `now` (Unix ms); called about once a minute."""
+
+    def render_report(self) -> RenderReport:
+        """What is open in browsers, and what they have done so far."""
 
     async def end_hooks(self, grace_s: float) -> None:
         """Answer no hook any more; what is in flight for them has so many seconds."""

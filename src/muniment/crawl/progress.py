@@ -11,7 +11,17 @@ from typing import ClassVar
 from msgspec import Struct
 
 from muniment.clock import monotonic, steady_ms
-from muniment.model.event import DropEvent, EventBatch, PageEvent, Snapshot, TransferEvent, WaitingHost
+from muniment.model.event import (
+    DropEvent,
+    EventBatch,
+    HookEvent,
+    OpenTab,
+    PageEvent,
+    RenderSums,
+    Snapshot,
+    TransferEvent,
+    WaitingHost,
+)
 from muniment.model.failure import Trouble
 from muniment.model.queue import Totals
 from muniment.model.seed import BadLine, ListProgress
@@ -78,6 +88,10 @@ class Summary(Struct, frozen=True):
     """The same of failed pages that were left out: in a fetch these have rows."""
     given_up: int = 0
     """Of a finished job: pages that `--retry-failed` would ask for again."""
+    hooks: tuple[tuple[str, int], ...] = ()
+    """(status, tries of hooks) of this run."""
+    rendering: RenderSums = RenderSums()
+    """What the browsers of this run have done."""
 
     @property
     def exit_code(self) -> int:
@@ -94,6 +108,8 @@ class Progress:
         self.errors: Counter[str] = Counter()
         """By code or status, of pages that failed for good."""
         self.crowded = self.links_dropped = 0
+        self.hooks: Counter[str] = Counter()
+        """Tries by status."""
         self._last: deque[tuple[str, str]] = deque(maxlen=8)
         self._slow: dict[str, tuple[float, int]] = {}
         self._marks: deque[tuple[float, int, int]] = deque([(self.started, 0, 0)])
@@ -107,6 +123,8 @@ class Progress:
                 self._page(event)
             elif isinstance(event, TransferEvent):
                 self._bytes += event.wire_bytes
+            elif isinstance(event, HookEvent):
+                self.hooks[event.status] += 1
             elif isinstance(event, DropEvent):
                 self.crowded += 1
                 self.links_dropped += event.links
@@ -149,6 +167,7 @@ class Progress:
         ending: bool,
         waiting: Sequence[WaitingHost] = (),
         more: bool = False,
+        tabs: tuple[OpenTab, ...] = (),
     ) -> Snapshot:
         """The present state of the crawl, by the counters of its job and of the orchestrator.
 
@@ -176,6 +195,7 @@ class Progress:
             waiting=tuple(soonest),
             waiting_hosts=len(waiting),
             left=None if more or ending or still else left,
+            tabs=tabs,
         )
 
     def _time_left(self, queued: int, in_flight: int, waiting: list[WaitingHost]) -> float | None:

@@ -10,6 +10,7 @@ from muniment.browser.options import BrowserSetup
 from muniment.http.credentials import Credentials
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
+from muniment.model.event import OpenTab, RenderSums
 from muniment.model.host import HostTerms
 from muniment.model.page import Claim, FinishBatch
 from muniment.rules.hosts.politeness import HostSignal
@@ -21,7 +22,7 @@ __all__ = [
     "ClaimedPages", "ClosePort", "CookieField", "CookiesUpdate", "FileEnd", "FileName", "Finish", "FinishAck",
     "FromOrchestrator", "FromWorker", "GapReply", "GiveBack", "Hello", "HostNews", "HostUpdate",
     "IgnoredReply", "InflightShare", "KnownDigests", "LeaseUpdate", "LeaveHosts", "NameAddresses", "OpenPort",
-    "PermitsReply", "PermitsReport", "PortReply", "Question", "Reply", "RobotsReply", "RobotsReport",
+    "PermitsReply", "PermitsReport", "PortReply", "Question", "RenderReport", "Reply", "RobotsReply", "RobotsReport",
     "SettingsUpdate", "Setup", "Stop", "WantPages", "WorkerFailure",
 ]  # fmt: skip
 
@@ -201,6 +202,13 @@ class Finish(Struct, frozen=True, array_like=True, tag=True):
     """Bytes received since the last finish."""
 
 
+class RenderReport(Struct, frozen=True, array_like=True, tag=True):
+    """What a worker's browsers do, and have done so far; sent about once a second when that has changed."""
+
+    tabs: tuple[OpenTab, ...] = ()
+    sums: RenderSums = RenderSums()
+
+
 class NameAddresses(Struct, frozen=True, array_like=True, tag=True):
     """A start host that did not resolve at first does now: its address classes may be reached. Sent to the others."""
 
@@ -331,6 +339,7 @@ FromWorker = (
     | Finish
     | NameAddresses
     | PermitsReport
+    | RenderReport
     | FileEnd
     | PortReply
     | GiveBack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.model.change import ChangeMade
 from muniment.model.page import Claim, PageResult
@@ -20,8 +20,10 @@ __all__ = [
     "FinishEvent",
     "HookEvent",
     "LogEvent",
+    "OpenTab",
     "PageEvent",
     "PauseEvent",
+    "RenderSums",
     "ResumeEvent",
     "SkipEvent",
     "Snapshot",
@@ -207,6 +209,32 @@ class WaitingHost(Struct, frozen=True):
     """Unix ms (`clock.steady_ms`)."""
 
 
+class OpenTab(Struct, frozen=True, array_like=True):
+    """A page that is open in a browser."""
+
+    url: str
+    phase: str
+    """`load`, `view`, `behaviors`, `custom_js` or `records`."""
+    age_s: float
+
+
+class RenderSums(Struct, frozen=True, array_like=True):
+    """What the browsers of a run have done; without any, what they would have."""
+
+    rendered: int = 0
+    """Pages."""
+    failed: int = 0
+    """Pages that no browser came through with, in the last try."""
+    replaced: int = 0
+    """Browsers that crashed, hung or grew."""
+    needing: int = 0
+    """Pages that needed a browser, and there was none; above a few they are an estimate."""
+
+    def __add__(self, other: RenderSums) -> RenderSums:
+        mine, others = structs.astuple(self), structs.astuple(other)
+        return RenderSums(*(one + another for one, another in zip(mine, others, strict=True)))
+
+
 class Snapshot(Event, frozen=True):
     """The crawl at one moment."""
 
@@ -235,6 +263,8 @@ class Snapshot(Event, frozen=True):
     """How many there are in all."""
     left: float | None = None
     """Seconds to the end, about: `rules.estimate`."""
+    tabs: tuple[OpenTab, ...] = ()
+    """The pages that are open in browsers, the oldest first."""
 
 
 class EventBatch(Struct, frozen=True):

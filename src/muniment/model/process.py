@@ -9,6 +9,7 @@ from msgspec import Struct
 __all__ = [
     "LiveProcess",
     "Machine",
+    "MachineBinary",
     "Output",
     "Process",
     "ProcessEnding",
@@ -35,6 +36,19 @@ class Machine(Struct, frozen=True, kw_only=True):
     boot_id: str
     seen_at: int
     """Unix ms of the last process that was begun there."""
+
+
+class MachineBinary(Struct, frozen=True):
+    """A program of a machine, as a hook reported it."""
+
+    machine_id: str
+    name: str
+    abspath: str
+    version: str
+    sha256: str
+    binprovider: str
+    seen_at: int
+    """Unix ms."""
 
 
 class ProcessPlace(Struct, frozen=True):

@@ -82,6 +82,8 @@ class QueueState(Struct, frozen=True, array_like=True):
     """Pages wait for their hooks; a job is not finished while some do."""
     more_may_come: bool = False
     """Pages come from elsewhere at any time: the run ends when it is asked to, and upkeep reports them."""
+    stashed: bool = False
+    """Pages were in the stash when a later round was asked for last."""
 
     @property
     def at_work(self) -> bool:

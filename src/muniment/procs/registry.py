@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from muniment.clock import now_ms
 from muniment.errors import MunimentError, ProcessError
-from muniment.model.process import Output, Process, ProcessEnding, ProcessType
+from muniment.model.process import MachineBinary, Output, Process, ProcessEnding, ProcessType
 from muniment.procs.command_text import plain_text, told_command, told_environment
 from muniment.procs.files import STREAMS, ProcessFiles, summary
 from muniment.procs.platform.identity import here, look, started_at, this_machine
@@ -294,6 +294,12 @@ class ProcessRegistry:
         )
         self._guarded(lambda store: store.queue([row]))
         return row.id if self.store is not None else ""
+
+    def found(self, name: str, path: str, version: str, sha256: str, provider: str) -> None:
+        """Note a program of this machine, as a hook reported it."""
+        mine, now, plain = here().machine_id, now_ms(), plain_text
+        binary = MachineBinary(mine, plain(name), plain(path), plain(version), plain(sha256), plain(provider), now)
+        self._guarded(lambda store: store.found(binary))
 
     def gone(self, process_id: str, ending: ProcessEnding) -> None:
         """Note the end of such a process."""

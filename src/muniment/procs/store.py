@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from muniment.model.process import Machine, Output, Process, ProcessEnding, ProcessOwners, ProcessPlace
+from muniment.model.process import Machine, MachineBinary, Output, Process, ProcessEnding, ProcessOwners, ProcessPlace
 
 __all__ = ["Store"]
 
@@ -15,6 +15,9 @@ class Store(Protocol):
 
     def meet(self, machine: Machine) -> None:
         """Note a machine."""
+
+    def found(self, binary: MachineBinary) -> None:
+        """Note a program of a machine."""
 
     def queue(self, rows: Sequence[Process]) -> None:
         """Add rows; all or none."""

@@ -61,6 +61,11 @@ class ClientConnection(asyncio.Protocol):
         self.peer = ("", 0)
         """The client's address and port."""
 
+    @property
+    def in_use(self) -> bool:
+        """Whether it carries a request, or a websocket."""
+        return self._busy or self._peer is not None
+
     # -- the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

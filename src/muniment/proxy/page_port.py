@@ -1,4 +1,7 @@
-"""A port of a page: listens on the loopback, and has each request that comes answered under the page."""
+"""A port of a page: listens on the loopback, and has each request that comes answered under the page.
+
+When a page has ended, another may have its port.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 class PagePort:
-    """One page's port, until `close`."""
+    """The port of one page at a time, until `close`."""
 
     def __init__(
         self,
@@ -43,6 +46,8 @@ class PagePort:
         self.closed: Callable[[PagePort], None] = lambda _port: None
         self._answerer, self._notify = answerer, notify
         self._server: asyncio.Server | None = None
+        self._resting = False
+        """Its page has ended, and there is no other one."""
         self._connections: set[ClientConnection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._count = 0
@@ -68,6 +73,14 @@ class PagePort:
         server, self._server = self._server, None
         if server is not None:
             server.close()
+        await self.rest(grace_s)
+        for connection in list(self._connections):
+            connection.abort()
+        self.closed(self)
+
+    async def rest(self, grace_s: float) -> None:
+        """The same, but connections without a request stay open, for the next page."""
+        self._resting = True
         if self._tasks and grace_s:
             await asyncio.wait(self._tasks, timeout=grace_s)
         self._answerer.cut()
@@ -76,10 +89,15 @@ class PagePort:
         for task in list(self._tasks):
             task.cancel()
         for connection in list(self._connections):
-            connection.abort()
+            if connection.in_use:
+                connection.abort()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_CUT_S)
-        self.closed(self)
+
+    def pass_on(self, owner: PageOwner, answerer: Answerer, notify: Callable[[ProxyEvent], None]) -> None:
+        """Serve another page from now on."""
+        self.owner, self._answerer, self._notify = owner, answerer, notify
+        self._count, self._resting = 0, False
 
     # -- what connections say
 
@@ -113,11 +131,11 @@ class PagePort:
         task.add_done_callback(self._tasks.discard)
 
     async def _answer(self, connection: ClientConnection, answer: ClientAnswer, request: ProxyRequest) -> None:
-        begun = monotonic()
-        answer.begun = lambda streamed: self._notify(RequestAnswered(request.number, streamed))
-        answer.held = lambda held: self._notify(RequestHeld(request.number, held))
+        begun, notify = monotonic(), self._notify
+        answer.begun = lambda streamed: notify(RequestAnswered(request.number, streamed))
+        answer.held = lambda held: notify(RequestHeld(request.number, held))
         self.in_flight += 1
-        self._notify(RequestBegun(request.number, request.method, request.url))
+        notify(RequestBegun(request.number, request.method, request.url))
         answered = RequestOutcome(error="cut: the page has ended")
         try:
             answered = await self._outcome(connection, answer, request)
@@ -125,13 +143,13 @@ class PagePort:
             self.in_flight -= 1
             answer.end(whole=not answered.error)
             took = int((monotonic() - begun) * 1000 + 0.5)
-            self._notify(_ended(request, answered, took))
+            notify(_ended(request, answered, took))
 
     async def _outcome(
         self, connection: ClientConnection, answer: ClientAnswer, request: ProxyRequest
     ) -> RequestOutcome:
-        if self._server is None or request.number > self.most_requests:
-            text = f"over {self.most_requests} requests of a page" if self._server else "the page has ended"
+        if self._resting or request.number > self.most_requests:
+            text = "the page has ended" if self._resting else f"over {self.most_requests} requests of a page"
             answer.refuse(403, "limit", text)
             if request.body is not None:
                 request.body.close()

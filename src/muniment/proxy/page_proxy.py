@@ -35,6 +35,10 @@ class PageProxy:
         port.closed = self._ports.discard
         return port
 
+    def pass_on(self, port: PagePort, owner: PageOwner, notify: Callable[[ProxyEvent], None], type_of: TypeOf) -> None:
+        """Have a port that rests serve another page."""
+        port.pass_on(owner, self._answerer(owner, type_of), notify)
+
     async def close(self) -> None:
         """Close all ports at once."""
         for port in list(self._ports):

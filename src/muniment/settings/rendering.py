@@ -70,12 +70,21 @@ class RenderSettings(Struct, frozen=True, kw_only=True):
     screenshots: Annotated[
         str, Option(("--screenshots",), "Pictures of a page, of view,full,thumbnail; or none.", "LIST")
     ] = ",".join(SCREENSHOTS)
-    render: Annotated[
-        str, Option(("--render",), "Texts of a page as it stands in the end, of dom,text; or none.", "LIST")
-    ] = ",".join(RENDERED_TEXTS)
+    render: Annotated[str, Option(("--render",), "Final texts of a page, of dom,text; or none.", "LIST")] = ",".join(
+        RENDERED_TEXTS
+    )
     custom_js: Annotated[
         str | None,
         Option(("--custom-js",), "Run the JavaScript of this file in every rendered page.", "FILE", kind="file"),
+    ] = None
+    storage_state: Annotated[
+        str | None,
+        Option(
+            ("--storage-state",),
+            "Begin with the cookies and the local storage of this file, JSON as Playwright writes it.",
+            "FILE",
+            kind="file",
+        ),
     ] = None
     service_workers: Annotated[
         Literal["off", "on"],

@@ -387,7 +387,7 @@ def test_every_documented_step_is_made_and_no_other(fleet: Fleet) -> None:
     fleet.abort(job)
     fleet.resume(job)
     fleet.stash(job)
-    assert fleet.state(job) == "FINISHED"
+    assert fleet.state(job) == "DRAINING"
     fleet.unstash(job)
     fleet.greet("p")
     fleet.finish(fleet.claim("p"), refused="robots: no")

@@ -17,7 +17,8 @@ import muniment.tracker
 from muniment.settings.table import Settings
 from muniment.tracker.db.sqlite import SqliteDatabase
 from muniment.tracker.db.statements import Lookup, Prepared
-from muniment.tracker.open import StartPages, open_job
+from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.open import StartPages, open_job, submit_job
 
 KEYS = [1, 2, 4, 8, 128]
 KEYS_TOLD = "LIST SUBQUERY", "SCAN told VIRTUAL TABLE"
@@ -81,8 +82,30 @@ def test_what_is_asked_of_a_whole_job_reads_no_page_that_is_done(tmp_path: Path)
         assert frontier.settle(2) == "FINISHED"
         db._cursor.connection.set_trace_callback(None)
         plans = [step for sql in asked if " pages" in sql for step in plan(db._cursor.connection, sql)]
-    assert len(plans) == 4
+    assert len(plans) == 5
     assert [step for step in plans if "USING INDEX ix_pages_" not in step] == []
+
+
+def test_a_sweep_asks_as_much_of_many_jobs_as_of_one(tmp_path: Path) -> None:
+    with closing(SqliteDatabase.open(tmp_path / "tracker.sqlite")) as db:
+        dispatch, asked = Dispatch(db), list[str]()
+        db._cursor.connection.set_trace_callback(asked.append)
+        counts = []
+        for many in (1, 60):
+            for number in range(many):
+                submit_job(db, f"job {number}", Settings(), StartPages(["http://site.example/"]), 1)
+            for _ in range(2):
+                asked.clear()
+                dispatch.sweep()
+            counts.append(len(asked))
+        assert counts[0] == counts[1] < 20
+        db._cursor.connection.set_trace_callback(None)
+        [found] = [sql for sql in asked if "ix_pages_pending" in sql]
+        plans = plan(db._cursor.connection, found)
+    assert [
+        step for step in plans if step.startswith("SCAN") and not step.startswith(("SCAN jobs", "SCAN CONSTANT"))
+    ] == []
+    assert sum("USING INDEX ix_pages_" in step or "USING COVERING INDEX ix_pages_" in step for step in plans) >= 4
 
 
 def test_rows_that_differ_in_nothing_but_their_key_are_one_statement() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from fleet_harness import Fleet, held_of
+from fleet_harness import Fleet, Held, held_of
+from msgspec import structs
 from sqlalchemy import func, select
 from tests.support.pages import finish_batch, finished
 from tracker_harness import A, site
@@ -23,7 +24,7 @@ from muniment.model.network.sessions import (
     RobotsFile,
     finished_page,
 )
-from muniment.model.page import first_claim
+from muniment.model.page import first_claim, session_of
 from muniment.model.pipeline import HostReport
 from muniment.model.url import url_key
 from muniment.tracker.connect import opened
@@ -222,6 +223,37 @@ def test_limits_count_over_all_pipelines_and_pause_the_job(fleet: Fleet) -> None
     fleet.amend(job, SetValues("ann", (("max-pages", "12"),)))
     fleet.amend(job, ResumeJob("ann"))
     assert len(fleet.claim("p")) == 2
+
+
+def test_bytes_over_all_pipelines_pass_their_limit_by_what_was_out(fleet: Fleet) -> None:
+    job = fleet.job(*(site(str(n), f"{n % 9}.example") for n in range(60)), settings={"max_bytes": 100})
+    fleet.pipeline("p")
+    fleet.pipeline("q")
+    held = fleet.claim("p", 7) + fleet.claim("q", 7)
+    _finish_sized(fleet, held[:9], 10)
+    held = held[9:] + fleet.claim("q", 3)
+    assert len(held) == 8, "90 bytes are less than 100"
+    _finish_sized(fleet, held[:1], 10)
+    assert fleet.claim("p") == fleet.claim("q") == []
+    assert (fleet.job_row(job)["paused"], fleet.job_row(job)["reason"]) == (True, "limit: --max-bytes 100")
+    _finish_sized(fleet, held[1:], 10)
+    received = select(func.sum(job_sums.c.payload_bytes)).where(job_sums.c.job_id == job)
+    assert fleet.db.connection.execute(received).scalar() == 170, "what was out is taken in"
+    fleet.amend(job, ResumeJob("ann"))
+    assert fleet.claim("p") == []
+    assert fleet.job_row(job)["paused"], "it is still reached"
+    fleet.amend(job, SetValues("ann", (("max-bytes", "171"),)))
+    fleet.amend(job, ResumeJob("ann"))
+    assert len(fleet.claim("p", 2)) == 2
+
+
+def _finish_sized(fleet: Fleet, held: Held, size: int) -> None:
+    """Finish pages, each with one row of the index of so many bytes."""
+    for job, claim in held:
+        page = structs.replace(finished_page(finished(claim)), exchanges=((claim.url, 200, "", size, 1),))
+        epoch = session_of(claim.claim_id)
+        answer = fleet.dispatch.finish(fleet.names[epoch], epoch, FinishCall(job=job, pages=[page]))
+        assert answer.accepted == [claim.page_id]
 
 
 def test_rows_of_the_index_are_added_up_once(fleet: Fleet) -> None:

@@ -46,7 +46,7 @@ class Job:
             return "ABORTED"
         if any(page.pending for page in self.pages):
             return "ACTIVE"
-        return "DRAINING" if any(page.state == "CLAIMED" for page in self.pages) else "FINISHED"
+        return "DRAINING" if any(page.state in {"CLAIMED", "STASHED"} for page in self.pages) else "FINISHED"
 
     def settle(self) -> None:
         if not self.aborted and not any(page.pending for page in self.pages):

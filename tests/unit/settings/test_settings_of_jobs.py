@@ -19,7 +19,7 @@ MACHINE = {
     "out", "run-id", "prefix", "warc-size", "min-free", "state", "database", "workers", "inflight", "proxy",
     "auth-file", "insecure", "allow-private", "browser-path", "tabs", "browser-memory",
 }  # fmt: skip
-FILES = {"input", "from", "shard", "shards", "import-ignores", "cookies", "custom-js"}
+FILES = {"input", "from", "shard", "shards", "import-ignores", "cookies", "custom-js", "storage-state"}
 OTHERS: dict[str, Any] = {
     "contact": "mailto:ann@example.com",
     "header": ("Accept-Language: de", "*=X-Project: books"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from muniment.app.inputs.storage_state import StorageState, read_storage_state
 from muniment.archive.durable import archive_error
 from muniment.errors import UsageError
 from muniment.http.added_headers import given_header, read_headers
@@ -38,20 +39,25 @@ class Secrets(Struct, frozen=True):
     """By host."""
     headers: tuple[AddedHeader, ...] = ()
     """Those of the command line and those of files."""
+    storage: dict[str, dict[str, str]] = {}
+    """The local storage that pages in a browser begin with, by origin."""
 
 
 def read_secrets(settings: Settings) -> Secrets:
     """Read the files of the settings; raises UsageError that shows nothing of what is in them."""
+    state = read_storage_state(settings.storage_state) if settings.storage_state else StorageState()
     return Secrets(
-        read_cookie_file(settings.cookies) if settings.cookies else [],
+        [*(read_cookie_file(settings.cookies) if settings.cookies else []), *state.cookies],
         _accounts(settings.auth_file) if settings.auth_file else {},
         tuple(header for given in settings.header for header in _headers(given)),
+        state.storage,
     )
 
 
 def holds_secrets(settings: Settings) -> bool:
     """Whether cookies or a proxy's account were given, which go their own ways."""
-    return settings.cookies is not None or any("@" in split_proxy(text)[1] for text in settings.proxy)
+    given = settings.cookies or settings.storage_state
+    return given is not None or any("@" in split_proxy(text)[1] for text in settings.proxy)
 
 
 def _headers(given: str) -> list[AddedHeader]:

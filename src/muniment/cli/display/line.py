@@ -54,6 +54,10 @@ def _line(now: Snapshot) -> str:
     note = " (ending)" if now.ending else f" ({now.note})" if now.note else ""
     left = time_left_text(now.left)
     waiting = "".join(f"; {line}" for line in waiting_lines(now, 1))
+    if now.tabs:
+        oldest = now.tabs[0]
+        tabs = f"{len(now.tabs)} tab{'s' if len(now.tabs) > 1 else ''}"
+        waiting += f"; {tabs}, the oldest for {oldest.age_s:.0f} s ({oldest.phase}): {oldest.url}"
     return (
         f"{duration_text(now.elapsed_s)}  {now.captured:,} done, {now.queued:,} queued, {now.failed:,} failed, "
         f"{now.pages_per_s:,.0f} pages/s, {size_text(now.bytes_per_s)}/s{left and ', '}{left}{note}{waiting}"

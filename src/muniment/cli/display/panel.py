@@ -17,6 +17,7 @@ __all__ = ["LiveDisplay", "panel_of"]
 
 _RUNNING = "Ctrl-C stops cleanly; the same command resumes."
 _GAP = "   "
+_MOST_TABS = 8
 _ENDING = "Ending: what is under way has up to 10 s, then files are closed. Ctrl-C once more ends at once."
 
 
@@ -64,6 +65,9 @@ def panel_of(now: Snapshot, width: int) -> RenderableType:
     if now.slow_hosts:
         slow = ", ".join(f"{host} {ms:,} ms" for host, ms in now.slow_hosts)
         rows.append(Text(f"slowest hosts: {slow}", style="dim", overflow="ellipsis", no_wrap=True))
+    for tab in now.tabs[:_MOST_TABS]:
+        said = f" {tab.phase:>9} {tab.age_s:4.0f} s "
+        rows.append(Text.assemble((said, "cyan"), (tab.url, "dim"), overflow="ellipsis", no_wrap=True))
     longest = max((len(said) for said, _ in now.last_urls), default=0)
     for said, url in now.last_urls:
         style = {"2": "green", "3": "yellow"}.get(said[:1], "red")

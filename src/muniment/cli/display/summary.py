@@ -14,6 +14,7 @@ import click
 from muniment.cli.display.quantities import counted, duration_text, size_text
 from muniment.cli.display.skip_advice import skip_advice
 from muniment.crawl.progress import AlreadyFinished, Summary
+from muniment.model.event import RenderSums
 from muniment.model.failure import Trouble
 from muniment.rules.skip_causes import SkipCause
 
@@ -73,6 +74,9 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     lines += _left_out_lines(summary, place)
     if counts := _counts(summary):
         lines.append("Answers and errors of this run: " + ", ".join(counts))
+    if summary.hooks:
+        lines.append("Hooks of this run: " + ", ".join(f"{status} {count:,}" for status, count in summary.hooks))
+    lines += _rendering_lines(summary.rendering)
     lines += crowded_lines(summary.crowded, summary.links_dropped)
     _tell([*lines, *trouble_lines(summary.silent, _MOST_TROUBLES)])
     if summary.outcome.exit_code == 0:
@@ -103,6 +107,18 @@ def _left_out_lines(summary: Summary, place: str) -> list[str]:
     return [f"  {skip_advice(one, place)}" for one in left]
 
 
+def _rendering_lines(sums: RenderSums) -> list[str]:
+    """What the browsers of this run did; without any, how many pages need one."""
+    lines = []
+    if sums.rendered or sums.failed or sums.replaced:
+        replaced = f", {counted(sums.replaced, 'browser')} replaced" if sums.replaced else ""
+        lines.append(f"Rendered in a browser: {counted(sums.rendered, 'page')}, {sums.failed:,} failed{replaced}")
+    if sums.needing:
+        need = "needs" if sums.needing == 1 else "need"
+        lines.append(f"About {counted(sums.needing, 'page')} {need} a browser to be whole: --engine auto renders such")
+    return lines
+
+
 def _counts(summary: Summary) -> list[str]:
     """Answers by status, with how many pages failed by one; then the errors."""
     errors = dict(summary.errors)
@@ -128,6 +144,8 @@ def _tell(lines: Sequence[str]) -> None:
 def _how_to_go_on(reason: str, place: str) -> str:
     if reason == "aborted":
         return f"To go on, give `muniment job resume -o {place}`, then the same command."
+    if reason == "stash":
+        return f"Pages are in the stash. To go on, give `muniment job unstash -o {place}`, then the same command."
     option = reason.removeprefix("limit: ")
     if option in {"--max-pages", "--max-bytes"}:
         return f"To go on, give the same command with a larger {option}."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import click
 
+from muniment.cli.display.quantities import counted
 from muniment.cli.fleet.feed import feed_list
 from muniment.cli.fleet.job import job, job_common, tell_view, words_of_job
 from muniment.cli.fleet.rules_file import read_rules
@@ -163,5 +164,5 @@ def feed(words: tuple[str, ...], seed_format: str | None, where: Where, as_json:
     if as_json:
         tell_json({"at": lines})
     elif not quiet:
-        click.echo(f"{lines:,} lines sent")
+        click.echo(f"{counted(lines, 'line')} sent")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from msgspec import UNSET
 
+from muniment.cli.display.quantities import counted
 from muniment.cli.fleet.order import read_tags
 from muniment.cli.fleet.tables import tell_json, tell_pipeline, tell_pipelines
 from muniment.cli.fleet.where import Where, fleet_door, where_options
@@ -183,7 +184,7 @@ def lost(name: str, job_id: int | None, where: Where, as_json: bool, quiet: bool
     if as_json:
         tell_json(found)
     elif not quiet:
-        click.echo(f"{found.pending:,} pages are fetched again")
+        click.echo(f"{counted(found.pending, 'page')} waiting again")
     return 0
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 import msgspec
 
+from muniment.cli.display.quantities import counted
 from muniment.clock import iso_ms
 from muniment.model.network.jobs import JobView, PagesMoved, RulesEffect, RulesView
 from muniment.model.network.lists import ChangeView, PageView
@@ -54,12 +55,12 @@ def tell_job(one: JobView) -> None:
     click.echo(f"  pages: {_counted(msgspec.structs.asdict(one.pages))}")
     responses = msgspec.to_builtins(one.responses)
     if any(responses.values()):
-        click.echo(f"  responses: {_counted(responses)}; {one.errors:,} errors")
-    click.echo(f"  payload: {one.payload_bytes:,} bytes")
+        click.echo(f"  responses: {_counted(responses)}; {counted(one.errors, 'error')}")
+    click.echo(f"  payload: {counted(one.payload_bytes, 'byte')}")
     for name, value in one.settings.items():
         click.echo(f"  {name}: {', '.join(value) if isinstance(value, list) else value}")
     for worker in one.pipelines:
-        click.echo(f"  pipeline {worker.name}: {worker.slots} slots, {worker.claimed:,} pages")
+        click.echo(f"  pipeline {worker.name}: {counted(worker.slots, 'slot')}, {counted(worker.claimed, 'page')}")
 
 
 def _counted(counts: dict[str, int]) -> str:
@@ -76,7 +77,7 @@ def tell_page(found: PageView | None, url: str, *, quiet: bool) -> None:
         return
     last = f", the last with {found.error or found.status}" if found.attempts else ""
     click.echo(f"{found.url}\n  {found.state}: {found.reason or 'page'} {found.id}, depth {found.depth}")
-    click.echo(f"  {found.attempts} attempts{last}; {found.attempts_remaining} remaining")
+    click.echo(f"  {counted(found.attempts, 'attempt')}{last}; {found.attempts_remaining} remaining")
     if not found.in_scope:
         click.echo("  out of scope: it is not fetched")
     if found.pipeline:
@@ -94,7 +95,7 @@ def tell_moved(moved: PagesMoved, what: str, *, as_json: bool, quiet: bool) -> i
     if as_json:
         tell_json(moved)
     elif not quiet:
-        click.echo(f"{moved.pages:,} pages {what}")
+        click.echo(f"{counted(moved.pages, 'page')} {what}")
     return 0
 
 
@@ -118,7 +119,7 @@ def tell_effect(found: RulesEffect, *, as_json: bool) -> int:
         (found.queued, "queued again", found.examples.queued),
         (found.changed, "fetched otherwise", found.examples.changed),
     ):
-        click.echo(f"{count:,} pages would be {what}")
+        click.echo(f"{counted(count, 'page')} would be {what}")
         for url, why in examples:
             click.echo(f"  {url}: {why}")
     return 0

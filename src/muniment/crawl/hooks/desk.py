@@ -20,6 +20,7 @@ from muniment.crawl.hooks.messages import (
     HooksReady,
     HooksReport,
     PagesForHooks,
+    PortLost,
     StopHooks,
     WantPagesForHooks,
 )
@@ -30,6 +31,7 @@ from muniment.model.event import HookEvent
 from muniment.model.hooks.runs import HookBatch, HookPage, PriorTry
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import LaunchedWorker, ending
+from muniment.rules.hooks.outcomes import stopped, was_stopped
 
 __all__ = ["HookDesk", "HookQueue"]
 
@@ -76,6 +78,8 @@ class HookDesk:
         self._channel: Channel | None = None
         self._process: Child | None = None
         self._pages: dict[bytes, HookPage] = {}
+        self._lost: set[bytes] = set()
+        """Those of them whose port is gone: their hooks were asked to end."""
         self._wants = self._deaths = 0
         self._wake = asyncio.Event()
         self._reports: asyncio.Queue[HooksReport] = asyncio.Queue()
@@ -174,6 +178,7 @@ class HookDesk:
         while not self._reports.empty():  # noqa: ASYNC110  (it lasts as long as a few commits)
             await asyncio.sleep(_LOOK_S)
         self._pages.clear()
+        self._lost.clear()
         if self._ports is not None:
             self._ports.close_all()
         try:
@@ -188,8 +193,16 @@ class HookDesk:
             with suppress(TimeoutError):  # pages become due without a word
                 await asyncio.wait_for(self._wake.wait(), _LOOK_S)
             self._wake.clear()
+            self._tell_lost()
             if self._wants and not self._ending and not self._is_held() and self._channel is not None:
                 await self._hand_to(self._channel)
+
+    def _tell_lost(self) -> None:
+        """Hooks whose port is gone would fail for it: their page is given back, and handed out with another port."""
+        for key in self._ports.lost() if self._ports is not None else ():
+            if key not in self._lost and self._channel is not None and not self._ending:
+                self._lost.add(key)
+                self._channel.send(PortLost(key))
 
     async def _hand_to(self, channel: Channel) -> None:
         pages = await self._queue.due(self._wants, self._pages)
@@ -209,6 +222,8 @@ class HookDesk:
 
     async def _keep_one(self, report: HooksReport) -> None:
         batch = report.batch
+        if self._ports is not None and batch.key in self._ports.lost():
+            batch = _interrupted(batch)
         try:
             await self._queue.keep(batch, report.page_id)
         except MunimentError as error:
@@ -216,6 +231,7 @@ class HookDesk:
             return
         if batch.end is not None:
             self._pages.pop(batch.key, None)
+            self._lost.discard(batch.key)
             if self._ports is not None:
                 self._ports.close(batch.key)
         self._events.publish(
@@ -224,3 +240,15 @@ class HookDesk:
                 for one in batch.results
             )
         )
+
+
+def _interrupted(batch: HookBatch) -> HookBatch:
+    """What hooks have done whose port is gone: those that failed may have failed for it, and run again."""
+    results = [
+        structs.replace(one, error=stopped(f"the worker that recorded its requests ended ({one.error})"))
+        if one.status == "failed" and not was_stopped(one.error)
+        else one
+        for one in batch.results
+    ]
+    end = structs.replace(batch.end, done=False) if batch.end is not None else None
+    return structs.replace(batch, results=results, end=end)

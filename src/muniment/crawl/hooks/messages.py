@@ -21,6 +21,7 @@ __all__ = [
     "Mode",
     "PagesForHooks",
     "PlannedHook",
+    "PortLost",
     "StopHooks",
     "WantPagesForHooks",
 ]
@@ -96,6 +97,12 @@ class StopHooks(Struct, frozen=True, tag=True):
     grace_s: float
 
 
+class PortLost(Struct, frozen=True, tag=True):
+    """The port of a page is gone: end its hooks, for the page is handed out again."""
+
+    key: bytes
+
+
 class HooksReady(Struct, frozen=True, tag=True):
     """The worker is up and wants its setup."""
 
@@ -125,5 +132,5 @@ class HooksBye(Struct, frozen=True, tag=True):
     """All hooks have ended, and so does the worker."""
 
 
-FromDesk = HookSetup | PagesForHooks | EndHooks | StopHooks
+FromDesk = HookSetup | PagesForHooks | PortLost | EndHooks | StopHooks
 FromHooks = HooksReady | WantPagesForHooks | HooksReport | CrawlEventOver | HooksBye

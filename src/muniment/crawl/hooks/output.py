@@ -9,6 +9,8 @@ import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from msgspec import structs
+
 from muniment.model.process import Process, ProcessEnding
 from muniment.procs.hooks.attempt import HookTry
 from muniment.procs.registry import ProcessRegistry
@@ -28,6 +30,8 @@ __all__ = ["HookOutput", "RunSettings"]
 
 _MOST_RECORDS = 100_000
 _LINKS_AT_ONCE = 1000
+_MOST_BINARIES = 1000
+"""Programs of one run that have rows."""
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 _log = logging.getLogger(__name__)
 
@@ -39,12 +43,20 @@ class RunSettings:
         self.registry = registry
         self.given: dict[str, str] = {}
         self._warned: set[str] = set()
+        self._noted: set[BinaryRecord] = set()
 
     def found(self, record: BinaryRecord) -> None:
-        """A program was found: later hooks get its place, if it can be run."""
+        """A program was found: it has a row, and later hooks get its place, if it can be run."""
+        self._note(record)
         path = Path(record.abspath)
         if path.is_absolute() and path.is_file() and os.access(path, os.X_OK):
             self.given[f"{_NOT_OF_A_NAME.sub('_', record.name).upper()}_BINARY"] = record.abspath
+
+    def _note(self, record: BinaryRecord) -> None:
+        """A row for each program of a run, once."""
+        if record not in self._noted and len(self._noted) < _MOST_BINARIES:
+            self._noted.add(record)
+            self.registry.found(*structs.astuple(record))
 
     def warn(self, kind: str) -> None:
         """Say once that a type of record means nothing."""

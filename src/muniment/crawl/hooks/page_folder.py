@@ -16,8 +16,8 @@ from muniment.rules.hooks.environment import recorded_network
 
 __all__ = ["PageFolder"]
 
-_MOST_DOM = 64 << 20
-"""Bytes of an HTML page that are read as text."""
+_MOST_DOM = 16 << 20
+"""Bytes of an HTML page that are read as text; as text they may take ten times as much memory."""
 _MOST_TITLE = 4 << 20
 _HTML = ("text/html", "application/xhtml+xml")
 

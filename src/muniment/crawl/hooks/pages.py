@@ -15,11 +15,9 @@ from muniment.procs.hooks.left_files import FolderState, artifacts, folder_state
 from muniment.procs.hooks.tree_watch import TreeWatch
 from muniment.procs.registry import ProcessRegistry
 from muniment.rules.hooks.environment import page_context, with_folders
-from muniment.rules.hooks.outcomes import TryEnd, judge
+from muniment.rules.hooks.outcomes import TryEnd, judge, was_stopped
 
 __all__ = ["HookRunner", "HookTarget"]
-
-_STOPPED = "stopped"
 
 
 class HookTarget:
@@ -52,7 +50,7 @@ class HookTarget:
     def has_had(self, hook: PlannedHook, mode: str) -> bool:
         """Whether a hook is not to be run again."""
         one = self._prior.get((hook.event, hook.plugin, hook.name))
-        if one is None or self._always or mode == "again" or one.error.startswith(_STOPPED):
+        if one is None or self._always or mode == "again" or was_stopped(one.error):
             return False
         return not (mode == "failed" and one.status == "failed")
 
@@ -83,22 +81,35 @@ class HookRunner:
     ) -> None:
         self._setup, self._settings, self._registry = setup, settings, registry
         self._server, self._watch = server, watch
-        self._target, self._report, self._stopping = target, report, stopping
+        self.target, self._report, self._stopping = target, report, stopping
+        self._leaving = False
+        self.obstacle = ""
+        """Why none of its hooks can run."""
         self._out = Path(setup.out)
         self._background: list[_Begun] = []
         self._running: set[HookTry] = set()
 
-    def stop(self) -> None:
+    def stop(self, why: str = "the run was stopped") -> None:
         """End what runs now."""
         for run in list(self._running):
-            run.stop("stopped", "the run was stopped")
+            run.stop("stopped", why)
+
+    def leave(self, why: str) -> None:
+        """End what runs now, and begin no further hook."""
+        self._leaving = True
+        self.stop(why)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further hook begins."""
+        return self._leaving or self._stopping.is_set()
 
     async def run(self, event: str) -> None:
         """Run the hooks of an event, but for those that have run."""
         for hook in self._setup.hooks:
-            if hook.event != event or self._target.has_had(hook, self._setup.mode):
+            if hook.event != event or self.target.has_had(hook, self._setup.mode):
                 continue
-            if self._stopping.is_set():
+            if self.is_over:
                 return
             await (self._begin(hook) if hook.background else self._foreground(hook))
 
@@ -119,7 +130,7 @@ class HookRunner:
         for attempt in self._tries(hook):
             begun = await self._start(hook, attempt)
             await begun.run.ended()
-            if not await self._conclude(begun) or self._stopping.is_set():
+            if not await self._conclude(begun) or self.is_over:
                 return
 
     async def _begin(self, hook: PlannedHook) -> None:
@@ -133,28 +144,31 @@ class HookRunner:
             if not begun.run.over:
                 self._background.append(begun)
                 return
-            if not await self._conclude(begun) or self._stopping.is_set():
+            if not await self._conclude(begun) or self.is_over:
                 return
 
     def _tries(self, hook: PlannedHook) -> range:
-        before = self._target.attempts(hook)
+        before = self.target.attempts(hook)
         return range(before + 1, before + 1 + self._setup.limits.tries)
 
     async def _start(self, hook: PlannedHook, attempt: int) -> _Begun:
-        directory = self._target.folder / hook.plugin
+        directory = self.target.folder / hook.plugin
         before = await asyncio.to_thread(folder_state, directory)
-        output = HookOutput(self._target.url, self._links, self._settings)
+        output = HookOutput(self.target.url, self._links, self._settings)
         run = HookTry(self._command(hook, attempt, directory), self._registry, self._server, self._watch, output.heard)
         output.attach(run)
         self._running.add(run)
-        await run.start()
+        if self.obstacle:
+            run.refuse(self.obstacle)
+        else:
+            await run.start()
         return _Begun(hook, attempt, run, output, before)
 
     def _links(self, urls: list[str]) -> Awaitable[None]:
-        return self._report(HookBatch(self._target.key, self._target.url, urls))
+        return self._report(HookBatch(self.target.key, self.target.url, urls))
 
     def _command(self, hook: PlannedHook, attempt: int, directory: Path) -> HookCommand:
-        target, setup = self._target, self._setup
+        target, setup = self.target, self._setup
         environment = {**setup.environment, **target.environment, **hook.settings, **self._settings.given}
         environment["PATH"] = with_folders(environment.get("PATH", ""), hook.folders)
         environment["EXTRA_CONTEXT"] = page_context(
@@ -179,7 +193,7 @@ class HookRunner:
 
     async def _conclude(self, one: _Begun) -> bool:
         """Report what became of a try; whether it failed and may be tried again."""
-        hook, run, output, target = one.hook, one.run, one.output, self._target
+        hook, run, output, target = one.hook, one.run, one.output, self.target
         self._running.discard(run)
         directory = target.folder / hook.plugin
         below = directory.relative_to(self._out).as_posix()
@@ -224,4 +238,4 @@ class HookRunner:
         """Bytes of each file that is new or changed, and all files that are there."""
         after = folder_state(directory)
         changed = {path: state[0] for path, state in after.items() if before.get(path) != state}
-        return changed, artifacts(directory, below, self._target.url, plugin, before)
+        return changed, artifacts(directory, below, self.target.url, plugin, before)

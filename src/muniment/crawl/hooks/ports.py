@@ -41,6 +41,10 @@ class PagePorts:
         self._open[one.key] = (channel, page_id)
         return structs.replace(page, network=HookNetwork(reply.address, reply.certificate))
 
+    def lost(self) -> list[bytes]:
+        """The pages whose worker has ended, and their ports with it."""
+        return [key for key, (channel, _) in self._open.items() if channel.is_lost]
+
     def close(self, key: bytes) -> None:
         """The hooks of a page have ended."""
         if (port := self._open.pop(key, None)) is not None:

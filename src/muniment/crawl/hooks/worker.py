@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from muniment.archive.durable import archive_error
 from muniment.crawl.hooks.messages import (
     CrawlEventOver,
     EndHooks,
@@ -16,12 +17,14 @@ from muniment.crawl.hooks.messages import (
     HookSetup,
     HooksReport,
     PagesForHooks,
+    PortLost,
     StopHooks,
     WantPagesForHooks,
 )
 from muniment.crawl.hooks.output import RunSettings
 from muniment.crawl.hooks.page_folder import PageFolder
 from muniment.crawl.hooks.pages import HookRunner, HookTarget
+from muniment.errors import DiskFullError
 from muniment.model.hooks.plugins import CRAWL_EVENTS
 from muniment.model.hooks.runs import HookBatch, HookPage, PageEnd
 from muniment.procs.children.fork_server import ForkServer
@@ -58,6 +61,10 @@ class HooksWorker:
                 self._asked = False
                 for page in pages:
                     self._begin(page)
+            case PortLost(key):
+                for runner in self._pages.values():
+                    if runner.target.key == key:
+                        runner.leave("the worker that recorded its requests ended")
             case EndHooks(finished):
                 self._finished = finished
                 self._ending.set()
@@ -151,12 +158,22 @@ class HooksWorker:
         hooks = [hook for hook in self._setup.hooks if hook.event not in CRAWL_EVENTS]
         due = [hook for hook in hooks if not target.has_had(hook, self._setup.mode)]
         if due:
-            await asyncio.to_thread(folder.make)
+            runner.obstacle = await asyncio.to_thread(_made, folder)
             await runner.run("Snapshot")
             await runner.run("SnapshotCleanup")
             await runner.finish(wait=all(hook.background for hook in due))
             await asyncio.to_thread(folder.clear)
-        if self._stopping.is_set():
-            return  # the next run goes on with it
-        end = PageEnd(page.page.key, target.title, tuple(target.tags))
+        # the page of a stopped run is gone on with in the next
+        end = PageEnd(page.page.key, target.title, tuple(target.tags), done=not runner.is_over)
         self._send(HooksReport(HookBatch(page.page.key, page.page.url, end=end), page.page.page_id))
+
+
+def _made(folder: PageFolder) -> str:
+    """Make the folder of a page; why that cannot be done. Raises OSError where only room is missing."""
+    try:
+        folder.make()
+    except OSError as error:
+        if isinstance(archive_error(error, folder.path), DiskFullError):
+            raise
+        return f"the folder of the page cannot be written: {error.strerror}"
+    return ""

@@ -77,7 +77,7 @@ class Orchestrator:
         self.change = self._tasks.in_turn(self.settings.change)
         self._desk = ControlServer(Path(setup.out), self.change)
         self._disk = DiskSpace(limits, events)
-        self._deaths, self.progress = WorkerDeaths(), Progress()
+        self._deaths, self.progress, self.rendering = WorkerDeaths(), Progress(), self._workers.rendering
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
@@ -154,6 +154,8 @@ class Orchestrator:
         more = self._schedule.pending or (self._seed_feed is not None and self._seed_feed.waiting)
         if not (held or more or state.at_work or await self._rounds.begin()):
             nothing = state.empty and not (self._seed_feed and self._seed_feed.fruitless)  # a shard may have no line
+            if self._client.state.stashed:
+                return RunOutcome(3, "stash")
             return RunOutcome(0 if state.totals.starts_captured or nothing else 4, "finished")
         limit = self._limits.reached(state.totals, idle=not held)
         return RunOutcome(3, f"limit: {limit}") if limit else None
@@ -392,5 +394,6 @@ class Orchestrator:
             note=self._disk.note or self._limits.note or self._hosts.note() or self._rounds.note(),
             waiting=[WaitingHost(*one) for one in self._hosts.waited() if one[2] > steady_ms()],
             ending=self._stopping,
+            tabs=self.rendering.tabs,
             more=self._seed_feed is not None and self._seed_feed.waiting,
         )

@@ -10,7 +10,16 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel
-from muniment.crawl.protocol import Alive, CookiesUpdate, FromOrchestrator, FromWorker, Setup, Stop
+from muniment.crawl.protocol import (
+    Alive,
+    CookiesUpdate,
+    FromOrchestrator,
+    FromWorker,
+    RenderReport,
+    Setup,
+    Stop,
+)
+from muniment.crawl.render_tally import RenderTally
 from muniment.http.cookies import domains_of
 from muniment.model.cookie import Cookie
 from muniment.model.event import WorkerEvent
@@ -168,6 +177,7 @@ class Workers:
         self._launch, self._received, self._ended = launch, received, ended
         self._silence_s, self._looked_at = silence_s, monotonic()
         self.members: dict[int, WorkerHandle] = {}
+        self.rendering = RenderTally()
         self._numbers = 0
         self._watching: set[asyncio.Task[None]] = set()
 
@@ -188,7 +198,9 @@ class Workers:
 
     def _heard(self, member: WorkerHandle, message: FromWorker) -> None:
         member.silent_s = 0.0
-        if not isinstance(message, Alive) or message.full:
+        if isinstance(message, RenderReport):
+            self.rendering.take(member.number, message)
+        elif not isinstance(message, Alive) or message.full:
             self._received(member, message)
 
     def end_silent(self) -> None:
@@ -230,6 +242,7 @@ class Workers:
     def remove(self, member: WorkerHandle) -> None:
         """Every message of a worker is answered, and its process has ended."""
         del self.members[member.number]
+        self.rendering.ended(member.number)
 
     @property
     def staying(self) -> list[WorkerHandle]:

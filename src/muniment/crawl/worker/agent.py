@@ -18,7 +18,7 @@ from muniment.http.credentials import CredentialReach
 from muniment.http.jar import Jar, alive
 from muniment.model.cookie import Cookie, digest_of
 from muniment.model.exchange import Exchange
-from muniment.model.url import origin_of
+from muniment.model.url import host_of, origin_of
 
 __all__ = ["Agent", "Visit"]
 
@@ -122,6 +122,14 @@ class Agent:
                 self._refused.add((origin, challenge.realm))
                 del self._opened[origin]
         return Visit(last, before, digest_of(cookies))
+
+    def authorization(self, url: str, method: str) -> Headers:
+        """What a browser's request for a URL is sent where the origin has taken an account already."""
+        opened = self._opened.get(origin_of(url)) if self._opened else None
+        account = self._reach.account(url, host_of(url)) if opened is not None else None
+        if opened is None or account is None or (opened.challenge.scheme == "digest" and method != "GET"):
+            return ()
+        return _authorized(opened, account, url)
 
     async def _ask_again(self, url: str, host: str, headers: Headers) -> Exchange:
         while True:

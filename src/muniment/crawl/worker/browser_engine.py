@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,25 +16,22 @@ from muniment.browser.ports import PageAnswer, PageOrder, Processes
 from muniment.browser.program import BrowserProgram
 from muniment.crawl import protocol
 from muniment.crawl.pages import Evaluation, Page
+from muniment.crawl.worker.documents import markup, markup_text, shows_document
 from muniment.crawl.worker.http_engine import HttpEngine
 from muniment.crawl.worker.page_recording import PageRecording
 from muniment.crawl.worker.rendering import failed_page, rendered_page
 from muniment.crawl.worker.services import EngineServices
 from muniment.errors import MunimentError
-from muniment.extract.charset import decode as decode_text
-from muniment.extract.charset import label
-from muniment.extract.coding import decode
 from muniment.http.user_agent import agent_text
+from muniment.model.event import RenderSums
 from muniment.model.failure import Failure
 from muniment.model.page import Claim
 from muniment.proxy.events import PageOwner
-from muniment.rules.rendering.choice import is_document, reason_to_render, wanted_engine
+from muniment.rules.rendering.choice import reason_to_render, wanted_engine
 
 __all__ = ["BrowserEngine"]
 
 _log = logging.getLogger(__name__)
-_MOST_MARKUP = 64 << 20
-"""Bytes of a document that a browser is given."""
 
 
 class BrowserEngine(HttpEngine):
@@ -44,8 +42,9 @@ class BrowserEngine(HttpEngine):
         self._setup, self._processes = setup, processes
         self._program = BrowserProgram(setup.path, setup.version)
         self._proxy = self.page_proxy()
-        self._options = RenderOptions.of(self._settings, setup.scripts)
+        self._options = RenderOptions.of(self._settings, setup)
         self._job_agent = browser_agent(self._settings.user_agent, self._settings.contact, self._program.major)
+        self._rendered = self._failed = 0
         self._pool = BrowserPool(
             processes,
             self._program,
@@ -71,7 +70,11 @@ class BrowserEngine(HttpEngine):
             return
         super().received(message)
         if isinstance(message, protocol.SettingsUpdate):
-            self._options = RenderOptions.of(self._settings, self._setup.scripts)
+            self._options = RenderOptions.of(self._settings, self._setup)
+
+    def render_report(self) -> protocol.RenderReport:
+        """What is open in the browsers, and what they have done so far."""
+        return protocol.RenderReport(self._pool.tabs(), RenderSums(self._rendered, self._failed, self._pool.replaced))
 
     async def close(self) -> None:
         """End its browsers."""
@@ -98,10 +101,7 @@ class BrowserEngine(HttpEngine):
         engine = self._engine_of(claim)
         if engine == "http" or not page.done or exchange.failure is not None or page.context.redirect_to:
             return False
-        kind = exchange.header("content-type")
-        if not is_document(exchange.status, kind, exchange.header("content-disposition")):
-            return False
-        return engine == "browser" or bool(reason_to_render(decode_text(_markup(page), label(kind))))
+        return shows_document(exchange) and (engine == "browser" or bool(reason_to_render(markup_text(exchange))))
 
     async def _render(self, page: Evaluation) -> Evaluation:
         claim, page_id = page.claim, str(uuid4())
@@ -115,30 +115,28 @@ class BrowserEngine(HttpEngine):
             meta_json=claim.meta_json,
         )
         try:
-            rendered = await self._pool.render(self._order(page, owner))
+            rendered = await self._pool.render(partial(self._order, page, owner))
         except BrowserError as fault:
             if fault.kind == "start":
                 raise MunimentError(f"the browser {self._setup.path} cannot be started: {fault}") from None
             _log.warning("%s: the browser %s: %s", claim.url, fault.kind, fault)
-            return failed_page(page, Failure("browser", fault.kind), self._policy, page_id)
+            return self._counted(failed_page(page, Failure("browser", fault.kind), self._policy, page_id))
         self._agent.learn_from_page(from_browser(rendered.cookies, secure=claim.url.startswith("https:")))
-        return rendered_page(page, rendered, page_id, self._outlinks, self._policy)
+        return self._counted(rendered_page(page, rendered, page_id, self._outlinks, self._policy))
+
+    def _counted(self, page: Evaluation) -> Evaluation:
+        self._rendered += page.failure is None
+        self._failed += page.failure is not None and page.done
+        return page
 
     def _order(self, page: Evaluation, owner: PageOwner) -> PageOrder:
         claim, exchange = page.claim, page.exchange
         scripts = "\n".join(text for text in (claim.orders.custom_js, self._options.custom_js) if text)
         return PageOrder(
-            PageAnswer(claim.url, exchange.status, exchange.headers, _markup(page)),
+            PageAnswer(claim.url, exchange.status, exchange.headers, markup(exchange)),
             PageRecording(self._proxy, owner),
             self._options,
             self._agent_of(claim),
             scripts,
             to_browser(self._agent.cookies_of(claim.host)),
         )
-
-
-def _markup(page: Evaluation) -> bytes:
-    """The document of an answer, without its codings."""
-    payload = page.exchange.body.payload(_MOST_MARKUP)
-    coding = page.exchange.header("content-encoding")
-    return decode(payload, coding, _MOST_MARKUP) if coding else payload

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from muniment.crawl.worker.hook_ports import HookPorts
     from muniment.proxy.page_proxy import PageProxy
 
+from muniment.crawl.worker.documents import markup_text, shows_document
+from muniment.model.event import RenderSums
+from muniment.rules.rendering.choice import reason_to_render
+from muniment.rules.rendering.need import RenderNeed
+
 __all__ = ["HttpEngine"]
 
 _PATIENCE_S, _LOOK_S = 60.0, 1.0
@@ -53,7 +58,8 @@ class HttpEngine:
         self._settings, self._policy = settings, ReadPolicy.of(settings)
         self._sitemaps = reads_sitemaps(settings)
         self._agent = Agent(client, CredentialReach(setup.credentials), services.held, self._ask_cookies)
-        self._outlinks = Outlinks(url_key if self._policy.listed else page_key)
+        # with a browser, a page whose links are known may be finished after one that came later
+        self._outlinks = Outlinks(url_key if self._policy.listed else page_key, in_order=setup.browser is None)
         self._judged: dict[tuple[str, int], str] = {}
         """By URL and depth, why a page may not ask for it."""
         robots = Robots(
@@ -61,6 +67,7 @@ class HttpEngine:
         )
         self._robots = robots if settings.robots else None
         self._hook_ports: HookPorts | None = None
+        self._need = None if setup.browser is not None else RenderNeed()
         client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_signal(exchange)))
         client.when_found(lambda name, classes: services.channel.send(protocol.NameAddresses(name, classes)))
 
@@ -89,6 +96,8 @@ class HttpEngine:
         self._services.wire_bytes += len(exchange.head) + exchange.body.length
         if (signal := page_signal(exchange)) is not None:
             self._services.signal(claim.host, signal)
+        if claim.depth >= 0 and self._need is not None:
+            self._note_need(exchange, self._need)
         beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
         return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside), visit)
 
@@ -101,9 +110,11 @@ class HttpEngine:
         from muniment.fetch.bodies import BodyBuilder  # noqa: PLC0415
         from muniment.proxy.page_proxy import PageProxy  # noqa: PLC0415
 
-        services, client = self._services, self._client
+        services, client, authorization = self._services, self._client, self._agent.authorization
         return PageProxy(
-            lambda owner, type_of: PageRequests(owner, type_of, services, self._refusal, client.forwarder()),
+            lambda owner, type_of: PageRequests(
+                owner, type_of, services, self._refusal, client.forwarder(), authorization
+            ),
             lambda: BodyBuilder(client.spool_dir),
         )
 
@@ -172,6 +183,18 @@ class HttpEngine:
 
             self._hook_ports = HookPorts(self.page_proxy(), self._services.channel.send)
         return self._hook_ports
+
+    def render_report(self) -> protocol.RenderReport:
+        """How many pages needed a browser; this engine has none."""
+        needing = self._need.pages if self._need is not None else 0
+        return protocol.RenderReport(sums=RenderSums(needing=needing))
+
+    def _note_need(self, exchange: Exchange, need: RenderNeed) -> None:
+        if not shows_document(exchange):
+            return
+        weight = need.weight()
+        if weight and reason_to_render(markup_text(exchange)):
+            need.pages += weight
 
     async def end_hooks(self, grace_s: float) -> None:
         """Close the ports of hooks."""

@@ -60,6 +60,7 @@ class Worker:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         """Hosts whose next page is not due yet."""
         self._asked = self._stopping = False
+        self._reported = protocol.RenderReport()
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -81,6 +82,7 @@ class Worker:
                 self._ask_pages()  # what waits may be of slow hosts, and other hosts came in
                 if tick % _ALIVE_EVERY == 0 or self._held.full:
                     self._channel.send(protocol.Alive(self._held.full))
+                    self._report_rendering()
                 if tick % _OLD_RULES_EVERY == 0:
                     self._engine.forget_old(now_ms())
             self._ended.result()
@@ -176,6 +178,7 @@ class Worker:
         if error is not None:
             self._fail(error)
         elif not self._ended.done():
+            self._report_rendering()
             self._channel.send(protocol.Bye())
             self._ended.set_result(None)
 
@@ -280,6 +283,12 @@ class Worker:
         if not self._asked and not self._stopping and self._held.wanted > 0:
             self._asked = True
             self._channel.send(protocol.WantPages(self._held.wanted))
+
+    def _report_rendering(self) -> None:
+        report = self._engine.render_report()
+        if report != self._reported:
+            self._reported = report
+            self._channel.send(report)
 
     def _return_permits(self) -> None:
         """Report which connections are no longer held: closed when idle, or after their number was changed."""

@@ -52,12 +52,13 @@ _NOWHERE = _LinkTarget("", b"")
 class Outlinks:
     """Resolves references; the pages must be finished in the order in which they are resolved here.
 
-    A URL's text is sent once, with the first page that leads to it; later pages send its key only.
+    A URL's text is sent once, with the first page that leads to it; later pages send its key only. Pages that are
+    finished in another order, as when some are rendered first, send it each time.
     """
 
-    def __init__(self, key: Callable[[str], bytes] = page_key) -> None:
+    def __init__(self, key: Callable[[str], bytes] = page_key, *, in_order: bool = True) -> None:
         """`key` is the key of a page by its URL."""
-        self._key = key
+        self._key, self._in_order = key, in_order
         self._by_origin: dict[str, dict[str, _LinkTarget]] = {}
         self._by_url: dict[str, _LinkTarget] = {}
         self._remembered = 0
@@ -101,8 +102,15 @@ class Outlinks:
             told += [target.entry for target in leads]
             targets.update(leads)
         return ResolvedLinks(
-            b"".join(told), b"".join([*lines.values(), *[target.line for target in leads]]), _told(targets)
+            b"".join(told), b"".join([*lines.values(), *[target.line for target in leads]]), self._news(targets)
         )
+
+    def _news(self, targets: Iterable[_LinkTarget]) -> tuple[tuple[bytes, str], ...]:
+        """Key and text of the URLs that the tracker has not got from here."""
+        fresh = [target for target in targets if not target.told]
+        for target in fresh:
+            target.told = self._in_order
+        return tuple([(target.key, target.url) for target in fresh])
 
     def _anchors(self, known: dict[str, _LinkTarget], base: str, anchors: Iterable[str]) -> dict[_LinkTarget, None]:
         # Whole lists at a time, in C: this is where the links of a page are.
@@ -156,13 +164,6 @@ class Outlinks:
             self._by_url.clear()
             self._remembered = 0
         return self._by_origin.setdefault(origin, {})
-
-
-def _told(targets: Iterable[_LinkTarget]) -> tuple[tuple[bytes, str], ...]:
-    fresh = [target for target in targets if not target.told]
-    for target in fresh:
-        target.told = True
-    return tuple([(target.key, target.url) for target in fresh])
 
 
 def _rooted(base: str, href: str) -> str | None:

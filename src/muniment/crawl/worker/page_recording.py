@@ -7,6 +7,7 @@ from functools import partial
 from muniment.browser.ports import RecordingPort
 from muniment.browser.traffic import PageTraffic
 from muniment.proxy.events import PageOwner, ProxyEvent, RequestAnswered, RequestBegun, RequestEnded, RequestHeld
+from muniment.proxy.page_port import PagePort
 from muniment.proxy.page_proxy import PageProxy
 
 __all__ = ["PageRecording"]
@@ -23,9 +24,12 @@ class PageRecording:
         """The digest of the key by which it signs certificates."""
         return self._proxy.authority.spki_sha256
 
-    async def open(self, traffic: PageTraffic) -> RecordingPort:
-        """A port whose requests `traffic` is informed of; raises OSError."""
+    async def open(self, traffic: PageTraffic, kept: RecordingPort | None = None) -> RecordingPort:
+        """A port whose requests `traffic` is informed of: one that rests, or a new one; raises OSError."""
         told, type_of = partial(_tell, traffic), lambda request: traffic.type_of(request.method, request.url)
+        if isinstance(kept, PagePort):
+            self._proxy.pass_on(kept, self._owner, told, type_of)
+            return kept
         return await self._proxy.open(self._owner, told, type_of)
 
 

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from msgspec import structs
+
 from muniment.archive.durable import body_error
 from muniment.clock import monotonic
 from muniment.crawl.worker.host_signals import page_signal
@@ -18,7 +20,7 @@ from muniment.model.capture import PageContext
 from muniment.model.exchange import Exchange, RequestOutcome
 from muniment.model.failure import Failure
 from muniment.model.url import host_of
-from muniment.proxy.answerer import AnswerTaker, ProxyRequest, TunnelEnd
+from muniment.proxy.answerer import AnswerTaker, Headers, ProxyRequest, TunnelEnd
 from muniment.proxy.events import PageOwner
 from muniment.proxy.resource_types import resource_type
 
@@ -45,9 +47,12 @@ class PageRequests:
         services: EngineServices,
         judge: Judge,
         forwarder: Forwarder,
+        authorization: Callable[[str, str], Headers],
     ) -> None:
+        """`authorization` gives what a URL that is asked for with a method is sent of the accounts of the job."""
         self._owner, self._type_of = owner, type_of
         self._services, self._judge, self._forwarder = services, judge, forwarder
+        self._authorization = authorization
         self._waiting: set[asyncio.Task[object]] = set()
         """Those that have no answer yet, for want of a turn or of a connection."""
         self._cut = False
@@ -98,9 +103,15 @@ class PageRequests:
                 return refusal
             follower = _HandOn(taker)
             start = partial(self._start, host_of(request.url), task)
-            return await self._in_turn(_forwarded(request), start, follower)
+            return await self._in_turn(self._authorized(_forwarded(request)), start, follower)
         finally:
             self._waiting.discard(task)
+
+    def _authorized(self, asked: Forwarded) -> Forwarded:
+        """The request with the account of its origin; hooks, and pages that have their own, are left alone."""
+        if self._owner.engine != "browser" or any(name.lower() == "authorization" for name, _ in asked.headers):
+            return asked
+        return structs.replace(asked, headers=(*asked.headers, *self._authorization(asked.url, asked.method)))
 
     def _start(self, host: str, task: asyncio.Task[object]) -> bool:
         if not self._services.held.start_beside(host):

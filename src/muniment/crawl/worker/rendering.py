@@ -27,6 +27,7 @@ _PNG, _JPEG = "image/png", "image/jpeg"
 _PICTURES = {"view": _PNG, "thumbnail": _JPEG, "fullPage": _PNG, "customJs": _PNG}
 _NAMES = {"fullPage": "full"}
 _FOUND = {found_as.label: found_as for found_as in FoundAs}
+_PART = 206
 _LEADS = frozenset({"a", "area", "form"})
 _MOST_LISTED = 10_000
 """Links and requests that a result names."""
@@ -166,6 +167,8 @@ def _listed(request: RequestEnded) -> dict[str, Any]:
 def _links(claim: Claim, first: ResolvedLinks, rendered: RenderedPage, outlinks: Outlinks) -> ResolvedLinks:
     """The links of the answer and of the rendered page; what the browser had got is not asked for again."""
     leads = [(url, _FOUND[how]) for url, how in rendered.links if how in _FOUND]
+    # of what it got in parts, the whole is wanted: parts are not replayed
+    leads += [(url, FoundAs.VIDEO) for url in _partly_had(rendered)]
     anchors = [url for url, found_as in leads if found_as is FoundAs.A]
     others = [link for link in leads if link[1] is not FoundAs.A]
     base = rendered.final_url or claim.url
@@ -179,10 +182,16 @@ def _links(claim: Claim, first: ResolvedLinks, rendered: RenderedPage, outlinks:
 
 def _had(rendered: RenderedPage) -> Iterator[str]:
     for request in (one for chain in rendered.chains for one in chain):
-        if request.method == "GET" and (request.status or request.from_cache):
+        if request.method == "GET" and ((request.status and request.status != _PART) or request.from_cache):
             url = normalise(request.url)
             if url is not None:
                 yield url
+
+
+def _partly_had(rendered: RenderedPage) -> Iterator[str]:
+    for request in (one for chain in rendered.chains for one in chain):
+        if request.method == "GET" and request.status == _PART:
+            yield request.url
 
 
 def _entries(packed: bytes) -> list[bytes]:

@@ -113,11 +113,13 @@ class HookArtifact(Struct, frozen=True, array_like=True):
 
 
 class PageEnd(Struct, frozen=True, array_like=True):
-    """All hooks of a page have run."""
+    """No hook of a page runs any more, for now or for good."""
 
     key: bytes
     title: str
     tags: tuple[str, ...]
+    done: bool = True
+    """All have run; else the page waits again."""
 
 
 class HookBatch(Struct, frozen=True, array_like=True):

@@ -81,12 +81,16 @@ class HookTry:
         try:
             self._run = await asyncio.to_thread(self._launch)
         except (OSError, MunimentError) as error:
-            self.cut, self.text = "cannot-run", getattr(error, "strerror", None) or str(error)
-            self.ready.set()
+            self.refuse(getattr(error, "strerror", None) or str(error))
             return
         row = self._run.row
         self.process_id = row.id if row else ""
         self._task = asyncio.create_task(self._follow(self._run))
+
+    def refuse(self, why: str) -> None:
+        """It is not launched, and has ended."""
+        self.cut, self.text = "cannot-run", why
+        self.ready.set()
 
     def _launch(self) -> ChildRun:
         command = self._command

@@ -9,12 +9,23 @@ from msgspec import Struct
 from muniment.model.hooks.runs import HookStatus
 from muniment.rules.hooks.records import ResultRecord
 
-__all__ = ["Cut", "TryEnd", "judge"]
+__all__ = ["Cut", "TryEnd", "judge", "stopped", "was_stopped"]
 
 Cut = Literal["", "timeout", "output-limit", "memory", "stopped", "cannot-run"]
 """Why a try was ended; empty when it ended by itself, or by the end of its page."""
 _SKIPPED = 10
+_STOPPED = "stopped"
 _BY_OUR_SIGTERM = frozenset({-15, -2, 143, 130})
+
+
+def stopped(why: str) -> str:
+    """The error of a try that says nothing of its hook, which runs again."""
+    return f"{_STOPPED}: {why}"
+
+
+def was_stopped(error: str) -> bool:
+    """Whether an error is such a one."""
+    return error.startswith(_STOPPED)
 
 
 class TryEnd(Struct, frozen=True):

@@ -80,6 +80,8 @@ class BinaryRecord(Struct, frozen=True):
     name: str
     abspath: str
     version: str
+    sha256: str
+    binprovider: str
 
 
 class ProcessRecord(Struct, frozen=True):
@@ -215,9 +217,8 @@ def _tag(given: dict[str, Any]) -> TagRecord:
 
 def _binary(given: dict[str, Any]) -> BinaryRecord:
     name = _text(given, "name", needed=True)
-    for other in ("sha256", "binprovider"):
-        _text(given, other)
-    return BinaryRecord(name[:200], _text(given, "abspath"), _text(given, "version")[:200])
+    others = (_text(given, other)[:200] for other in ("version", "sha256", "binprovider"))
+    return BinaryRecord(name[:200], _cut(_text(given, "abspath"), _MOST_OUTPUT), *others)
 
 
 def _process(given: dict[str, Any]) -> ProcessRecord:

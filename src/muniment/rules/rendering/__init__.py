@@ -1,4 +1,4 @@
 """Rendering: which pages need a browser.
 
-Others import: choice.
+Others import: choice, need.
 """

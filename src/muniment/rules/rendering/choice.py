@@ -12,7 +12,7 @@ from muniment.errors import UsageError
 from muniment.model.rule import Rule
 from muniment.settings.table import Settings
 
-__all__ = ["is_document", "may_render", "reason_to_render", "wanted_engine", "with_engine"]
+__all__ = ["is_document", "may_render", "reason_to_render", "wanted_engine", "why_not_rendered", "with_engine"]
 
 _TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _LEAST_TEXT = 200
@@ -29,7 +29,7 @@ _ASKS = re.compile(
     r"(?:enable|need|requires?|without|turn on|activate|allow)\b.{0,40}\bjava ?script|java ?script", re.I
 )
 _FILLED = re.compile(
-    r"""<(\w[\w-]*)\b[^>]*?\b(?:id\s*=\s*["']?(?:root|app|__next|__nuxt)["'\s>]|data-reactroot\b)[^>]*>\s*</\1"""
+    r"""<(\w[\w-]*)\b[^>]*?\b(?:id\s*=\s*["']?(?:root|app|__next|__nuxt)(?=["'\s>])|data-reactroot\b)[^>]*>\s*</\1"""
     r"""|<app-root\b[^>]*>\s*</app-root""",
     re.IGNORECASE,
 )
@@ -61,6 +61,17 @@ def is_document(status: int, content_type: str, disposition: str) -> bool:
     """Whether an answer is a page that a browser can show."""
     shown = not disposition.strip().lower().startswith("attachment")
     return 200 <= status < 300 and content_type.partition(";")[0].strip().lower() in _TYPES and shown
+
+
+def why_not_rendered(engine: str, order: str, status: int, content_type: str, *, is_page: bool) -> str:
+    """Why no browser got an answer, by the engine of the job and what a rule says of the page."""
+    if wanted_engine(engine, order) == "http":
+        return "a rule says engine http" if order else "the engine of the job is http"
+    if not is_page:
+        return "it is a requisite"
+    if not is_document(status, content_type, ""):
+        return f"its status is {status}" if not 200 <= status < 300 else f"it is {content_type or 'of no type'}"
+    return "it needs no browser" if wanted_engine(engine, order) == "auto" else "it is for downloading"
 
 
 def reason_to_render(markup: str) -> str:  # noqa: PLR0911

@@ -16,7 +16,6 @@ from muniment.model.page import Claim
 from muniment.rules.host_rotation import HostRotation
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
-from muniment.tracker.jobs import stash
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.open import load_frontier
 from muniment.tracker.queue.frontier import Frontier
@@ -139,6 +138,11 @@ class JobDispatch:
             self.add(self.frontier.update_depths())
 
     @property
+    def at_work(self) -> bool:
+        """Whether upkeep has more to do, as is known here."""
+        return self.judging is not None or self.frontier.updating_depths
+
+    @property
     def waits(self) -> bool:
         """Whether pages are pending."""
         return any(count > 0 for count in self.pending.values())
@@ -154,9 +158,7 @@ class JobDispatch:
         if self.waits and self.state == JobState.ACTIVE and not anyway:
             return False
         if not self.waits and self.judging is None:
-            self.add(stash.drip(self._db, self.job_id))
-            if not self.waits:
-                self.add({host: pages for host, pages, _ in self.frontier.next_round()})
+            self.add({host: pages for host, pages, _ in self.frontier.next_round()})
         before, self.state = self.state, self.frontier.settle(now)
         peers.state = self.state if self._shared else ""
         if self.state == JobState.ACTIVE and not self.waits:

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, TextClause, and_, func, literal_column, or_, select
 
 from muniment.errors import NotFoundError
-from muniment.model.job import JobState
-from muniment.tracker.db.database import Database
+from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.fleet.job_dispatch import JobDispatch
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.fleet.sessions import GivenBack
-from muniment.tracker.schema.tables import jobs
+from muniment.tracker.schema.changes import job_rulesets
+from muniment.tracker.schema.tables import CLAIMED, PARKED, PENDING, STASHED, jobs, pages, repairs
 
 __all__ = ["OpenJobs"]
 
 _MOST_JOB = 1 << 31
+
+
+def _has(condition: TextClause, index: str) -> ColumnElement[bool]:
+    # looked up for each job: as a join, it would read all pages of this kind
+    some = select(pages.c.id).with_hint(pages, f"INDEXED BY {index}", "sqlite").correlate(jobs)
+    one = some.where(pages.c.job_id == jobs.c.id, condition).limit(literal_column("1"))
+    return one.scalar_subquery().is_not(None)
+
+
+_NEWEST = select(func.max(job_rulesets.c.version)).where(job_rulesets.c.job_id == jobs.c.id).scalar_subquery()
+_JUDGED = jobs.c.judged >= func.coalesce(_NEWEST, literal_column("0"))
+_REPAIR = select(repairs.c.page_id).where(repairs.c.job_id == jobs.c.id).limit(literal_column("1")).scalar_subquery()
+_PENDING, _HELD = _has(PENDING, "ix_pages_pending"), _has(CLAIMED, "ix_pages_claimed")
+_ASIDE, _LATER = _has(STASHED, "ix_pages_stashed"), _has(PARKED, "ix_pages_parked")
+_IS_ACTIVE, _IS_DRAINING = (jobs.c.state == literal_column(f"'{state}'") for state in ("ACTIVE", "DRAINING"))
+_DRAINS = and_(jobs.c.drip == literal_column("0"), ~_PENDING, or_(_HELD, and_(_ASIDE, ~_LATER)))
+_SETTLED = and_(_JUDGED, _REPAIR.is_(None), or_(and_(_IS_ACTIVE, _PENDING), and_(_IS_DRAINING, _DRAINS)))
+_OPEN = Prepared(
+    select(jobs.c.id, _IS_ACTIVE, _SETTLED)
+    .where(or_(_IS_ACTIVE, _IS_DRAINING), jobs.c.place_id == literal_column("''"))
+    .order_by(jobs.c.id)
+)
+"""The jobs that have not ended, whether each is ACTIVE, and whether its state is that of its pages for now."""
 
 
 class OpenJobs:
@@ -62,12 +85,12 @@ class OpenJobs:
             self.forget(job_id)
 
     def sweep(self) -> None:
-        """Do some of the work that is left to do at each job."""
-        going = jobs.c.state.in_([JobState.ACTIVE.value, JobState.DRAINING.value])
-        open_jobs = select(jobs.c.id).where(going, jobs.c.place_id == "").order_by(jobs.c.id)
-        found = self._db.connection.execute(open_jobs).scalars().all()
+        """Do some of the work that is left to do at the jobs that have some; one statement finds these."""
+        found = {job_id: (active, settled) for job_id, active, settled in self._db.rows(_OPEN, ())}
         # others may have ended the rest
         self._work = {job_id: work for job_id, work in self._work.items() if job_id in found}
-        for job_id in found:
-            self.of(job_id).upkeep()
-            self.settle(job_id, anyway=True)
+        for job_id, (active, settled) in found.items():
+            work = self._work.get(job_id)
+            if not settled or (work is not None and (work.at_work or (active and not work.waits))):
+                self.of(job_id).upkeep()
+                self.settle(job_id, anyway=True)

@@ -129,7 +129,7 @@ def _apply(db: Database, job: jobs.Job, change: Change, now: int) -> ChangeResul
 
 
 def _moved(what: str, pages: Counter[int], pending: dict[int, int]) -> ChangeResult:
-    changes = (ChangeMade(what, "", f"{pages.total()} pages"),) if pages else ()
+    changes = (ChangeMade(what, "", f"{pages.total()} page{'s' * (pages.total() != 1)}"),) if pages else ()
     return ChangeResult(changes, pending=pending)
 
 

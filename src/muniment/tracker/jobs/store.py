@@ -24,6 +24,7 @@ from muniment.tracker.schema.tables import (
     CLAIMED,
     PARKED,
     PENDING,
+    STASHED,
     job_sums,
     jobs,
     pages,
@@ -39,6 +40,7 @@ __all__ = [
     "any_parked",
     "any_pending",
     "any_start_captured",
+    "any_stashed",
     "apply_reopen",
     "clear_finished",
     "create_job",
@@ -158,7 +160,7 @@ def settle(db: Database, job_id: int, now: int) -> str:
 
     ACTIVE: pages are pending, are still to be judged by newer rules, children still have to get shorter paths,
     or its list is not read to the end.
-    DRAINING: none pending, some claimed, or parked until a later round. FINISHED: none of these. An
+    DRAINING: none pending, some claimed, parked until a later round, or in the stash. FINISHED: none of these. An
     aborted job stays so.
     """
     with db.transaction() as connection:
@@ -186,7 +188,7 @@ def _any(condition: TextClause, index: str) -> Prepared:
 
 
 _WAITING, _HELD = _any(PENDING, "ix_pages_pending"), _any(CLAIMED, "ix_pages_claimed")
-_LATER = _any(PARKED, "ix_pages_parked")
+_LATER, _ASIDE = _any(PARKED, "ix_pages_parked"), _any(STASHED, "ix_pages_stashed")
 
 
 def _state(db: Database, job_id: int, judged: int) -> JobState:
@@ -201,13 +203,18 @@ def _state(db: Database, job_id: int, judged: int) -> JobState:
     newest = select(func.max(job_rulesets.c.version)).where(job_rulesets.c.job_id == job_id)
     if judged < int(db.connection.execute(newest).scalar() or 0):
         return JobState.ACTIVE
-    unfinished = db.rows(_HELD, (job_id,)) or db.rows(_LATER, (job_id,))
+    unfinished = any_claimed(db, job_id) or any_parked(db, job_id) or any_stashed(db, job_id)
     return JobState.DRAINING if unfinished else JobState.FINISHED
 
 
 def any_parked(db: Database, job_id: int) -> bool:
     """Whether a page waits for a later round."""
     return bool(db.rows(_LATER, (job_id,)))
+
+
+def any_stashed(db: Database, job_id: int) -> bool:
+    """Whether a page that is to be fetched is in the stash."""
+    return bool(db.rows(_ASIDE, (job_id,)))
 
 
 def any_claimed(db: Database, job_id: int) -> bool:

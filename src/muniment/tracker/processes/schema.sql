@@ -10,6 +10,17 @@ CREATE TABLE machines (
     CONSTRAINT pk_machines PRIMARY KEY (id)
 );
 
+CREATE TABLE binaries (
+    machine_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    abspath TEXT NOT NULL,
+    version TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    binprovider TEXT NOT NULL,
+    seen_at BIGINT NOT NULL,
+    CONSTRAINT pk_binaries PRIMARY KEY (machine_id, name, abspath)
+);
+
 CREATE TABLE processes (
     id TEXT NOT NULL,
     parent_id TEXT,

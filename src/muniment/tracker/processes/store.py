@@ -13,6 +13,7 @@ import msgspec
 
 from muniment.model.process import (
     Machine,
+    MachineBinary,
     Output,
     Process,
     ProcessEnding,
@@ -23,7 +24,7 @@ from muniment.model.process import (
 
 __all__ = ["COLUMNS", "PROCESSES_REVISION", "ProcessStore", "RowConnection"]
 
-PROCESSES_REVISION = "0002"
+PROCESSES_REVISION = "0003"
 """The migration that `schema/processes.py` and `schema.sql` equal; a contract test holds them together."""
 
 _PLAIN = tuple(name for name in Process.__struct_fields__ if name not in {"stdout", "stderr"})
@@ -38,6 +39,12 @@ _QUEUE = f"INSERT INTO processes ({', '.join(COLUMNS)}) VALUES ({', '.join(f':{n
 _MEET = (
     f"INSERT INTO machines ({', '.join(_MACHINE)}) VALUES ({', '.join(f':{name}' for name in _MACHINE)})"
     " ON CONFLICT (id) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in _MACHINE if name != "id")
+)
+_BINARY = MachineBinary.__struct_fields__
+_FOUND = (
+    f"INSERT INTO binaries ({', '.join(_BINARY)}) VALUES ({', '.join(f':{name}' for name in _BINARY)})"
+    " ON CONFLICT (machine_id, name, abspath) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _BINARY[3:])
 )
 _STARTED = (
     "UPDATE processes SET status = 'running', pid = :pid, start_ticks = :ticks, started_at = :at, beat_at = :at"
@@ -92,6 +99,15 @@ class ProcessStore:
     def meet(self, machine: Machine) -> None:
         """Note a machine."""
         self._line.write(_MEET, [msgspec.structs.asdict(machine)])
+
+    def found(self, binary: MachineBinary) -> None:
+        """Note a program of a machine."""
+        self._line.write(_FOUND, [msgspec.structs.asdict(binary)])
+
+    def binaries(self, machine_id: str) -> list[MachineBinary]:
+        """The programs of a machine that hooks found, by name."""
+        known = f"SELECT {', '.join(_BINARY)} FROM binaries WHERE machine_id = :machine ORDER BY name, abspath"
+        return [MachineBinary(*row) for row in self._line.read(known, {"machine": machine_id})]
 
     def queue(self, rows: Sequence[Process]) -> None:
         """Add rows; all or none."""

@@ -23,7 +23,7 @@ from muniment.rules.retry import BETWEEN_ROUNDS_MS
 from muniment.rules.scope import Scope, Standing
 from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Row, retrying_transaction
 from muniment.tracker.jobs.changes import ChangeResult, amend
-from muniment.tracker.jobs.store import load_job, settle
+from muniment.tracker.jobs.store import any_stashed, load_job, settle
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.claims import Claims, told_of_answers
 from muniment.tracker.queue.counters import Counters
@@ -34,7 +34,7 @@ from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.queue.redirect_loops import RedirectLoops
 from muniment.tracker.queue.rejudge import JUDGED, Rejudging
-from muniment.tracker.queue.retries import begin_round, begun_round
+from muniment.tracker.queue.retries import begun_round, next_round
 from muniment.tracker.queue.sites import Sites
 from muniment.tracker.queue.writers import WriterChanges, Writers
 from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages
@@ -358,11 +358,8 @@ class Frontier:
         self._depths.look_again()
 
     def next_round(self, waited: Collection[int] = ()) -> list[tuple[int, int, int]]:
-        """Take up the pages whose tries are used up, when nothing else is left but pages of `waited` hosts.
-
-        Returns (host number, pages newly pending, when the first of them is due in Unix ms).
-        """
-        return begin_round(self._db, self._job_id, self.admission.tries, self.counters, waited)
+        """Take up what else there is, when nothing is left but pages of `waited` hosts."""
+        return next_round(self._db, self._job_id, self.admission.tries, self.counters, waited)
 
     def begun_round(self, now: int) -> tuple[int, int]:
         """How many pages a round has to do that began before, and when it is due; (0, 0) if others wait, or it is."""
@@ -381,6 +378,11 @@ class Frontier:
             pending = self._depths.work()
             self.counters.save(self._depths.take_reopened())
         return dict(pending)
+
+    @property
+    def stashed(self) -> bool:
+        """Whether pages are in the stash; looks them up."""
+        return any_stashed(self._db, self._job_id)
 
     @property
     def empty(self) -> bool:

@@ -70,6 +70,7 @@ class LocalQueue:
     def __init__(self, frontier: Frontier, seeds: SeedStore | None = None, hooks: HooksBeside | None = None) -> None:
         self._frontier, self._seeds, self._hooks = frontier, seeds, hooks
         self._judging: Rejudging | None = None
+        self._stashed = False
         self._claims: _LastAnswer[ClaimOutcome] = _LastAnswer()
         self._finishes: _LastAnswer[FinishOutcome] = _LastAnswer()
         self._upkeeps: _LastAnswer[UpkeepOutcome] = _LastAnswer()
@@ -163,6 +164,7 @@ class LocalQueue:
             pending.update(found)
             skipped += left_out
         if request.next_round:
+            self._stashed = self._frontier.stashed
             for host, pages, due_at in self._frontier.next_round(request.waited):
                 # other pages of a host do not wait for these
                 due[host] = 0 if pending[host] > 0 else due_at
@@ -228,6 +230,7 @@ class LocalQueue:
         frontier = self._frontier
         hooks_wait = self._hooks is not None and self._hooks.busy
         state = QueueState(
-            frontier.totals, frontier.updating_depths, self._judging is not None, frontier.empty, hooks_wait
+            *(frontier.totals, frontier.updating_depths, self._judging is not None, frontier.empty, hooks_wait),
+            stashed=self._stashed,
         )
         return QueueChanges(state, changes, skipped or [])

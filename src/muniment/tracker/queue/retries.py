@@ -12,6 +12,7 @@ from muniment.model.page import PageOutcome
 from muniment.rules.retry import ASKS_AGAIN, LONGEST_WAIT_MS
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
+from muniment.tracker.jobs.stash import drip
 from muniment.tracker.jobs.store import any_claimed, any_parked, any_pending, reopen
 from muniment.tracker.queue.counters import Counters, take_out
 from muniment.tracker.schema.tables import PARKED, PENDING, attempts, fresh_payloads, jobs, pages, payloads
@@ -20,8 +21,8 @@ from muniment.tracker.schema.tries import IS_LATEST, new_tries
 __all__ = [
     "any_failed",
     "any_to_revive",
-    "begin_round",
     "begun_round",
+    "next_round",
     "revive",
     "try_again",
     "try_failed_again",
@@ -147,14 +148,22 @@ def _kept_back(settings: Settings) -> ColumnElement[bool]:
     return or_(skipped, (pages.c.counted == PageOutcome.FAILED) & failed_so)
 
 
-@retrying_transaction
-def begin_round(
+def next_round(
     db: Database, job_id: int, tries: int, counters: Counters, waited: Collection[int] = ()
 ) -> list[tuple[int, int, int]]:
-    """Give the parked pages new tries, unless others are claimed, or pending and not of `waited` hosts.
+    """Let pages drip out of the stash; if none, give the parked ones new tries, when all others are of `waited` hosts.
 
-    Returns (host number, pages newly pending, when the first of them is due in Unix ms).
+    Returns (host number, pages newly pending, when the first of them is due in Unix ms; 0 for now).
     """
+    if taken := drip(db, job_id):
+        return [(host, count, 0) for host, count in taken.items()]
+    return _begin_round(db, job_id, tries, counters, waited)
+
+
+@retrying_transaction
+def _begin_round(
+    db: Database, job_id: int, tries: int, counters: Counters, waited: Collection[int]
+) -> list[tuple[int, int, int]]:
     with db.transaction() as connection:
         db.take_turns(job_id, alone=True)
         if not any_parked(db, job_id) or any_claimed(db, job_id) or _others_wait(db, job_id, waited):

@@ -9,7 +9,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaD
 
 from muniment.tracker.schema.tables import metadata as trackers
 
-__all__ = ["VERSION_TABLE", "machines", "metadata", "processes"]
+__all__ = ["VERSION_TABLE", "binaries", "machines", "metadata", "processes"]
 
 metadata = MetaData(naming_convention=trackers.naming_convention)
 
@@ -32,6 +32,18 @@ machines = Table(
     Column("cpus", Integer, nullable=False, comment="cores"),
     Column("boot_id", Text, nullable=False, comment="of its last start"),
     Column("seen_at", BigInteger, nullable=False, comment="Unix ms of the last process begun there"),
+)
+
+binaries = Table(
+    "binaries",
+    metadata,
+    Column("machine_id", Text, primary_key=True, comment="soft reference to machines"),
+    Column("name", Text, primary_key=True, comment="as it is called"),
+    Column("abspath", Text, primary_key=True, comment="its absolute path"),
+    Column("version", Text, nullable=False, comment="empty: not said"),
+    Column("sha256", Text, nullable=False, comment="hex; empty: not said"),
+    Column("binprovider", Text, nullable=False, comment="what provides it: env, apt, pip; empty: not said"),
+    Column("seen_at", BigInteger, nullable=False, comment="Unix ms: when a hook last reported it"),
 )
 
 processes = Table(

@@ -27,6 +27,7 @@ __all__ = [
     "PARKED",
     "PENDING",
     "RESPONSES",
+    "STASHED",
     "attempts",
     "fresh_payloads",
     "hosts",
@@ -69,6 +70,9 @@ CLAIMED = text("pages.state = 'CLAIMED'")
 """A page that some worker holds; the condition of the index that finds what a killed run held."""
 
 COUNTED_WORDS = "the job's counter that has it: 0 none, 1 pages_captured, 2 requisites_captured, 3 pages_failed"
+
+STASHED = text("pages.state = 'STASHED' AND pages.attempts_remaining > 0 AND pages.in_scope")
+"""A page that would wait to be claimed, had no operator put it aside."""
 
 GIVEN_WORDS = "what the last command line gave, as JSON: settings and patterns; both may have been changed since"
 JUDGED_WORDS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from sqlalchemy import bindparam, false, func, select, true
+from sqlalchemy import bindparam, false, func, select
 
 from muniment.model.hooks.runs import CapturedPage, HookArtifact, HookBatch, HookPage, HookResult, PriorTry
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, Row, retrying_transaction
@@ -32,8 +32,8 @@ _WAITING = Prepared(
 _DONE = Prepared(
     hook_pages.update()
     .where(_OF_JOB, hook_pages.c.page_key == bindparam("key"))
-    .values(title=bindparam("t"), tags=bindparam("g"), done=true()),
-    "t", "g", "job", "key",
+    .values(title=bindparam("t"), tags=bindparam("g"), done=bindparam("d")),
+    "t", "g", "d", "job", "key",
 )  # fmt: skip
 _AGAIN = Prepared(
     hook_pages.update().where(_OF_JOB, hook_pages.c.page_key == bindparam("key")).values(done=false()), "job", "key"
@@ -127,8 +127,8 @@ class HookStore:
         files = [(job, key, *_file(one)) for listed in batch.artifacts.values() for one in listed]
         for at in range(0, len(files), _BATCH):
             self._db.many(_KEEP_FILES, files[at : at + _BATCH])
-        if batch.end is not None:
-            self._db.many(_DONE, [(batch.end.title, "\n".join(batch.end.tags), job, batch.end.key)])
+        if (end := batch.end) is not None:
+            self._db.many(_DONE, [(end.title, "\n".join(end.tags), end.done, job, end.key)])
 
     def results(self) -> Iterator[list[HookResult]]:
         """All tries, page by page, some at a time."""
