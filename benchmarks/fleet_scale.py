@@ -22,10 +22,15 @@ from tests.support.fleet import Fleet
 from tests.support.postgres import Postgres
 
 from muniment.clock import now_ms
+from muniment.model.job import JobTerms
 from muniment.model.pipeline import Pipeline
 from muniment.model.place import TrackerPlace
+from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_at
+from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.pipelines import add_pipeline
+from muniment.tracker.jobs.terms import change_terms
+from muniment.tracker.open import StartPages, submit_job
 
 PAGES = 20
 """Of one claim; a client fetches so many in a second."""
@@ -87,6 +92,12 @@ class Client:
                 done = await self.ask("finish", "POST", f"/v1/session/{self.epoch}/finish", call)
                 self.finished += len(done["accepted"]) if done else 0
 
+    async def wait_for_pages(self, until: float) -> None:
+        """Ask for pages, of which there are none: each question waits."""
+        while time.monotonic() < until:
+            call = {"ask": self.ask_number + 1, "want": [{"slot": 0, "pages": PAGES}], "wait_s": 20}
+            await self.ask("", "POST", f"/v1/session/{self.epoch}/claim", call)
+
     async def wait(self, until: float, arrived: list[float]) -> None:
         """Be idle: heartbeats, and questions for news that wait."""
         known, beat = 0, time.monotonic()
@@ -94,7 +105,7 @@ class Client:
             if now - beat > 10:
                 beat = now
                 await self.ask("heartbeat", "POST", f"/v1/session/{self.epoch}/heartbeat", {})
-            news = await self.ask("", "GET", f"/v1/session/{self.epoch}/news?after={known}&wait_s=9")
+            news = await self.ask("", "GET", f"/v1/session/{self.epoch}/news?after={known}&wait_s=20")
             if news and news["news"] > known:
                 known = news["news"]
                 arrived.append(time.monotonic())
@@ -166,6 +177,10 @@ async def idle(
     arrived: list[float] = []
     until = time.monotonic() + seconds + 15
     waiting = [asyncio.create_task(client.wait(until, arrived)) for client in clients]
+    asking = [Client(ports[n % len(ports)], token, {}) for n, token in enumerate(tokens)]
+    for one, client in zip(asking, clients, strict=True):
+        one.epoch = client.epoch
+    waiting += [asyncio.create_task(one.wait_for_pages(until)) for one in asking]
     # each takes a slot at a job that has no page for it now
     await asyncio.sleep(5)
     before, began = cpu_of(servers), time.monotonic()
@@ -179,7 +194,7 @@ async def idle(
     late = f"three changes by three commands heard after {max(arrived, default=asked) - asked:.1f} s"
     beats = percentiles(latencies["heartbeat"])
     print(f"{len(clients)} idle sessions: {share:.1%} of a core; heartbeats {beats} ms; {late}")
-    for client in clients:
+    for client in [*clients, *asking]:
         client.close()
 
 
@@ -201,10 +216,11 @@ def main() -> None:
                 fleet.serve()
             with tracker_at(TrackerPlace(work, url)) as db:
                 tokens = [add_pipeline(db, Pipeline(f"c{n}"), now_ms()) for n in range(max(counts))]
+                if given.idle:
+                    add_jobs(db, given.jobs)
             servers = [psutil.Process(one.process.pid) for one in fleet.servers if one.process]
             ports = [relay.target[1] for relay in fleet.relays]
             if given.idle:
-                add_jobs(fleet, given.jobs)
                 asyncio.run(idle(fleet, ports, tokens[: counts[-1]], given.seconds, servers))
                 return
             add_list(fleet, work, given.pages)
@@ -214,17 +230,11 @@ def main() -> None:
                 asyncio.run(step(ports, tokens[:count], given.seconds, processes))
 
 
-def add_jobs(fleet: Fleet, count: int) -> None:
-    """Paused ones: they are there, and have nothing for anybody."""
-
-    async def add() -> None:
-        client = Client(fleet.relays[0].target[1], fleet.token, {})
-        for number in range(count):
-            order = {"urls": [f"http://j{number}.example/"], "paused": True}
-            assert await client.ask("", "POST", "/v1/jobs", order)
-        client.close()
-
-    asyncio.run(add())
+def add_jobs(db: Database, count: int) -> None:
+    """Each has a page that waits, and asks for a tag that no pipeline has: nobody has anything to do."""
+    for number in range(count):
+        job = submit_job(db, f"job {number}", Settings(), StartPages([f"http://j{number}.example/"]), now_ms()).job
+        change_terms(db, job.job_id, "scale", JobTerms(tags=frozenset({"none"})), now_ms())
 
 
 if __name__ == "__main__":

@@ -163,6 +163,18 @@ def test_what_is_killed_leaves_nothing_and_goes_on(muniment: Any, site: GatedSit
     assert [one for one in store.below(command_row.root_id) if one.status != "exited"] == []
 
 
+def test_shims_that_are_stopped_hold_up_no_crawl(muniment: Any, site: GatedSite, tmp_path: Path) -> None:
+    """Nobody is left to end the hook at its time-out."""
+    arguments = hooked(muniment, site, tmp_path, '#!/bin/sh\necho x >> "$DATA_DIR/begun"\nexec sleep 1000\n')
+    command = muniment.start(*arguments, "--page-only", "--hook-timeout", "2")
+    wait_until((tmp_path / "out" / "begun").exists)
+    [hook] = [one for one in of_this_test(tmp_path) if words_of(one)[:1] == ["sleep"]]
+    for shim in hook.parents()[:2]:
+        shim.suspend()
+    [row] = rows_at_the_end(command, tmp_path)
+    assert (row["status"], row["error"].partition(":")[0], row["exit_code"]) == ("failed", "timeout", -9)
+
+
 def test_hooks_whose_requests_nobody_records_any_more_run_again(muniment: Any, site: GatedSite, tmp_path: Path) -> None:
     """The worker that fetches is killed while a hook holds a port there."""
     out = tmp_path / "out"
@@ -232,7 +244,9 @@ def test_ctrl_c_stops_hooks_and_the_next_run_goes_on(muniment: Any, site: GatedS
     assert (command.returncode, time.monotonic() - begun < 25) == (3, True)
     [row] = pq.read_table(out / "hooks.parquet").to_pylist()
     assert (row["status"], row["error"].partition(":")[0]) == ("failed", "stopped")
+    assert "  it waits for its hooks" in muniment("why", site.url, "-o", out).stdout
     (out / "go").touch()
     assert muniment(*arguments).code == 0
+    assert "it waits" not in muniment("why", site.url, "-o", out).stdout
     rows = pq.read_table(out / "hooks.parquet").to_pylist()
     assert [(one["attempt"], one["status"]) for one in rows] == [(1, "failed"), (2, "noresults")]

@@ -20,7 +20,7 @@ from muniment.archive.index.journal import CAPTURES, PARTS
 from muniment.control.place import tracker_place
 from muniment.control.privacy import is_private, keep_private
 from muniment.crawl.events import Publisher
-from muniment.errors import UsageError
+from muniment.errors import MunimentError, UsageError
 from muniment.model.event import EventBatch, HookEvent, StopEvent
 from muniment.model.hooks.runs import HookPage
 from muniment.model.place import TrackerPlace
@@ -83,23 +83,24 @@ def _database(out: Path, place: TrackerPlace) -> Iterator[tuple[Database, int]]:
 class _SomePages:
     """The queue of a job, of which only some pages are to be had."""
 
-    def __init__(self, queue: JobHooks, keys: frozenset[bytes] | None) -> None:
-        self._queue, self._keys = queue, keys
+    def __init__(self, queue: JobHooks) -> None:
+        self._queue = queue
+        self.keys: frozenset[bytes] | None = frozenset()
+        """None: all."""
         self.prior, self.keep = queue.prior, queue.keep
 
     async def due(self, most: int, held: Iterable[bytes]) -> list[HookPage]:
         """The eldest pages that wait."""
-        if self._keys is None:
+        if self.keys is None:
             return await self._queue.due(most, held)
         found = await self._queue.due(1_000_000, held)
-        return [page for page in found if page.page.key in self._keys][:most]
+        return [page for page in found if page.page.key in self.keys][:most]
 
 
 async def _run(
     plan: HookPlan, out: Path, registry: ProcessRegistry, urls: frozenset[str], store: HookStore, locks: list[int]
 ) -> HooksDone:
-    keys = _queue_pages(store, out, urls)
-    queue = _SomePages(JobHooks(store.db, store.job_id, store), frozenset(keys) if urls else None)
+    queue = _SomePages(JobHooks(store.db, store.job_id, store))
     statuses: Counter[str] = Counter()
 
     def count(batch: EventBatch) -> None:
@@ -116,6 +117,14 @@ async def _run(
             failed=lambda _: stopped.set(),
         )
         await desk.begin()
+        try:
+            # while the worker starts
+            keys = _queue_pages(store, out, urls)
+        except MunimentError:
+            desk.kill()
+            await desk.end()
+            raise
+        queue.keys = frozenset(keys) if urls else None
 
         def stop(_: str) -> None:
             desk.stop()

@@ -42,6 +42,8 @@ def why(url: str, out: Path, state: Path | None, as_json: bool, quiet: bool) -> 
         click.echo(found.verdict)
     else:
         _tell(found)
+        if found.hooks_wait:
+            click.echo("  it waits for its hooks: the same crawl goes on with them")
         for one in ran:
             said = one.error or one.output_str
             about = f": {said}" if said else ""

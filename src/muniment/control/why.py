@@ -24,11 +24,13 @@ from muniment.rules.retry import is_failed
 from muniment.rules.robots.line import RefusingLine, refusing_line
 from muniment.rules.robots.rules import DISALLOWED, product_token
 from muniment.rules.scope import FAR
+from muniment.rules.session_ids import page_key
 from muniment.settings.table import Settings
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.queue.page_lookup import PageRecord, Parents, find_page, parents_of
+from muniment.tracker.stores.hooks import HookStore
 from muniment.tracker.stores.robots import RobotsStore
 
 __all__ = ["CapturePlace", "RobotsRefusal", "RuleMatch", "Why", "why"]
@@ -98,6 +100,8 @@ class Why(Struct, frozen=True, kw_only=True):
     """The pages that lead to it."""
     rendering: str = ""
     """Whether a browser rendered it, and why; empty in a crawl that renders nothing."""
+    hooks_wait: bool = False
+    """It waits for its hooks, or they run now."""
 
 
 def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> Why:
@@ -119,6 +123,7 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
         left_out, rule = _left_out(db, job, page)
         robots = _disallowed(RobotsStore(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
         order = _engine_ordered(db, job, page)
+        hooks_wait = HookStore(db, job.job_id).waits(page_key(page.url))
         leading = parents_of(db, job.job_id, page.page_id) if parents else Parents()
     places = tuple(_places(out, page.url))
     verdict, reason = _verdict(page, places, settings, left_out)
@@ -138,6 +143,7 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
         page=page,
         places=places,
         robots=robots,
+        hooks_wait=hooks_wait,
         rule=rule,
         links_dropped=dropped,
         parents=leading,

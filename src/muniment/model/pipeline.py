@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -125,6 +126,7 @@ def tags_text(tags: Iterable[str]) -> str:
     return "\n".join(sorted(tags))
 
 
+@lru_cache(1000)
 def tags_of(text: str) -> frozenset[str]:
     """The tags of a column."""
     return frozenset(text.split("\n")) if text else frozenset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -10,8 +11,10 @@ from muniment.clock import monotonic
 
 __all__ = ["Poll", "Polls"]
 
-_LOOK_S = 1.0
-"""After this a request that waits looks again, whatever else should have woken it."""
+_LOOK_S, _IDLE_S = 1.0, 10.0
+"""After this a request looks again that waits for pages which are there and not due, and one that is to be woken."""
+_SPREAD_S = 0.5
+"""So long, at most, until all look that were woken at once."""
 _SHORTEST_S = 0.1
 """Between two looks of one request."""
 _EACH_S = 0.01
@@ -79,12 +82,13 @@ class Poll:
         """Note that it looks now: what happens from here on wakes it."""
         self._ring, self._looked = self._polls.ring, monotonic()
 
-    async def again(self) -> bool:
-        """Wait until it makes sense to look again; False when its time is over."""
+    async def again(self, *, soon: bool = False) -> bool:
+        """Wait until it makes sense to look again, `soon` even if nothing wakes it; False when its time is over."""
         if self._until <= monotonic():
             return False
-        await _heard(self._ring, min(_LOOK_S, self._until - monotonic()))
-        await _heard(self._polls.ended, self._looked + self._polls.share_s - monotonic())
+        await _heard(self._ring, min(_LOOK_S if soon else _IDLE_S, self._until - monotonic()))
+        turn = monotonic() + random.random() * min(_SPREAD_S, self._polls.share_s - _SHORTEST_S)
+        await _heard(self._polls.ended, max(self._looked + self._polls.share_s, turn) - monotonic())
         self.repeated = True
         return not self._polls.ended.is_set()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from muniment.clock import monotonic
@@ -30,7 +31,7 @@ from muniment.model.network.sessions import (
 from muniment.web.bodies import query_of
 from muniment.web.refusals import RefusedRequestError
 from muniment.web.requests import Asked, Need, Route
-from muniment.web.state import ServerState
+from muniment.web.state import Desk, ServerState
 
 __all__ = ["SESSION_ROUTES"]
 
@@ -59,9 +60,13 @@ async def claim(server: ServerState, asked: Asked[ClaimCall]) -> ClaimAnswer:
     async with server.page_polls.waiting(min(call.wait_s, _LONGEST_POLL_S)) as poll:
         while True:
             poll.look()
-            answer = await server.pages.run(lambda desk: desk.fleet.claim(name, epoch, call), later=poll.repeated)
-            if answer.jobs or not await poll.again() or not await asked.goes_on():
+            answer, offered = await server.pages.run(partial(_claimed, name, epoch, call), later=poll.repeated)
+            if answer.jobs or not await poll.again(soon=offered) or not await asked.goes_on():
                 return answer
+
+
+def _claimed(name: str, epoch: int, call: ClaimCall, desk: Desk) -> tuple[ClaimAnswer, bool]:
+    return desk.fleet.claim(name, epoch, call), desk.fleet.offered
 
 
 async def finish(server: ServerState, asked: Asked[FinishCall]) -> FinishAnswer:

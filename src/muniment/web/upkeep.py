@@ -40,7 +40,9 @@ async def _repeat(work: Callable[[ServerState], Awaitable[None]], server: Server
 
 async def _sweep(server: ServerState) -> None:
     server.metrics.news.forget_silent(server.tracker.order.lease_s)
-    await server.pages.run(lambda desk: desk.fleet.sweep())
+    if await server.pages.run(lambda desk: desk.fleet.sweep()):
+        server.page_polls.wake()
+        server.news_polls.wake()
 
 
 async def _note_uses(server: ServerState) -> None:

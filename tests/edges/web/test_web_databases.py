@@ -57,7 +57,7 @@ def test_a_database_that_is_away_or_frozen_is_told_of_and_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_PAGES_S", "_SESSIONS_S", "_OPERATORS_S"):
-        monkeypatch.setattr(state, name, 0.5)
+        monkeypatch.setattr(state, name, 3.0)
     monkeypatch.setattr(database_thread, "_LOOK_S", 0.1)
     with Postgres() as database:
         place = TrackerPlace(tmp_path, database.create("away"))

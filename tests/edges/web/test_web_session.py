@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,12 @@ import pytest
 from msgspec import structs
 from tests.support.api_server import Answer, ApiServer
 
+from muniment.model.change import PauseJob, ResumeJob
 from muniment.model.network.sessions import FinishCall, FinishedPage
+from muniment.tracker.connect import tracker_at
+from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.jobs.changes import amend
+from muniment.tracker.jobs.store import load_job
 
 NAME = iter(range(1000))
 
@@ -155,6 +161,66 @@ def test_news_come_at_once(api: ApiServer) -> None:
         assert got[0].value["news"] > known, verb
     quiet = one.get("/news").value["news"]
     assert one.get(f"/news?after={quiet}&wait_s=0.3").value["news"] == quiet
+
+
+def test_who_waits_for_nothing_in_particular_does_not_ask_the_database(
+    api: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: Counter[str] = Counter()
+    for name in ("claim", "news"):
+        monkeypatch.setattr(Dispatch, name, _counting(looks, name, getattr(Dispatch, name)))
+    one = Session(api)
+    order(api, "https://tagged.example/", tags=["none"])
+    known = one.get("/news").value["news"]
+    looks.clear()
+    waiting = [
+        threading.Thread(target=lambda: one.get(f"/news?after={known}&wait_s=8")),
+        threading.Thread(target=lambda: one.claim(1, 8)),
+    ]
+    for thread in waiting:
+        thread.start()
+    for thread in waiting:
+        thread.join()
+    assert looks["news"] <= 4, "by a look each second it would be eight"
+    assert looks["claim"] <= 4
+
+
+def _counting(looks: Counter[str], name: str, call: Any) -> Any:
+    def counted(*given: Any) -> Any:
+        looks[name] += 1
+        return call(*given)
+
+    return counted
+
+
+def test_what_is_changed_beside_all_servers_is_heard(on_postgresql: ApiServer) -> None:
+    """By a command that was given the database: nobody tells the server."""
+    api = on_postgresql
+    one = Session(api)
+    job = order(api, "https://site.example/", tags=["mine"], paused=True)
+    assert api.call("PATCH", f"/v1/pipelines/{one.name}", {"tags": ["mine"]}).status == 200
+    got: list[Answer] = []
+    waiting = threading.Thread(target=lambda: got.append(one.claim(1, 20)))
+    waiting.start()
+    _wait_for_polls(api, 1)
+    with tracker_at(api.place) as db:
+        began = time.monotonic()
+        amend(db, load_job(db, job), ResumeJob("ann"), 1)
+    waiting.join()
+    assert [part["job"] for part in got[0].value["jobs"]] == [job]
+    assert time.monotonic() - began < 8, "far sooner than one that nothing wakes looks again"
+    known = one.get("/news").value["news"]
+    waiting = threading.Thread(target=lambda: got.append(one.get(f"/news?after={known}&wait_s=20")))
+    waiting.start()
+    _wait_for_polls(api, 1)
+    with tracker_at(api.place) as db:
+        began = time.monotonic()
+        amend(db, load_job(db, job), PauseJob("ann"), 2)
+    waiting.join()
+    assert [(one["job"], one["paused"]) for one in got[1].value["jobs"]] == [(job, True)]
+    assert time.monotonic() - began < 8
+    assert api.call("POST", f"/v1/jobs/{job}/abort").status == 200
+    assert one.end().status == 204
 
 
 def _wait_for_polls(server: ApiServer, count: int) -> None:

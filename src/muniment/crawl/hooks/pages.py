@@ -61,8 +61,8 @@ Report = Callable[[HookBatch], Awaitable[None]]
 class _Begun:
     """A try that was begun, with what its result needs."""
 
-    def __init__(self, hook: PlannedHook, attempt: int, run: HookTry, output: HookOutput, before: FolderState) -> None:
-        self.hook, self.attempt, self.run, self.output, self.before = hook, attempt, run, output, before
+    def __init__(self, hook: PlannedHook, attempt: int, run: HookTry, output: HookOutput) -> None:
+        self.hook, self.attempt, self.run, self.output = hook, attempt, run, output
 
 
 class HookRunner:
@@ -153,7 +153,6 @@ class HookRunner:
 
     async def _start(self, hook: PlannedHook, attempt: int) -> _Begun:
         directory = self.target.folder / hook.plugin
-        before = await asyncio.to_thread(folder_state, directory)
         output = HookOutput(self.target.url, self._links, self._settings)
         run = HookTry(self._command(hook, attempt, directory), self._registry, self._server, self._watch, output.heard)
         output.attach(run)
@@ -162,7 +161,7 @@ class HookRunner:
             run.refuse(self.obstacle)
         else:
             await run.start()
-        return _Begun(hook, attempt, run, output, before)
+        return _Begun(hook, attempt, run, output)
 
     def _links(self, urls: list[str]) -> Awaitable[None]:
         return self._report(HookBatch(self.target.key, self.target.url, urls))
@@ -197,7 +196,7 @@ class HookRunner:
         self._running.discard(run)
         directory = target.folder / hook.plugin
         below = directory.relative_to(self._out).as_posix()
-        changed, listed = await asyncio.to_thread(self._left, directory, below, hook.plugin, one.before)
+        changed, listed = await asyncio.to_thread(self._left, directory, below, hook.plugin, run.before)
         output.flush()
         await output.sent()
         end = TryEnd(run.ending.exit_code, run.cut, run.asked, bool(changed), run.text)

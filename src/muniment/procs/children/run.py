@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import structs
 
 from muniment.clock import monotonic
+from muniment.errors import ProcessError
 from muniment.model.process import Process, ProcessEnding, ProcessType
 from muniment.procs import graces, shim
 from muniment.procs.children.child import Child
@@ -93,6 +94,12 @@ class ChildRun:
         """Have it and all that it began end, gracefully and then by force, without waiting for that."""
         with suppress(OSError):  # it has ended
             self._lifeline.shutdown(socket.SHUT_WR)
+
+    def force(self) -> None:
+        """End at once what is left of it, shims that were stopped too; what cannot be killed is left."""
+        if self._entry.row is not None and (row := self.process):
+            with suppress(ProcessError):
+                kill_strays([row])
 
     def is_alive(self) -> bool:
         """Whether the command itself runs now."""

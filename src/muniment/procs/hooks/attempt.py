@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from muniment.model.process import Process, ProcessEnding
 from muniment.procs import graces
 from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.children.run import ChildRun, launch
+from muniment.procs.hooks.left_files import FolderState, folder_state
 from muniment.procs.hooks.tree_watch import TreeWatch, WatchedTree
 from muniment.procs.registry import ProcessRegistry
 from muniment.rules.hooks.outcomes import Cut
@@ -26,6 +28,8 @@ __all__ = ["HookCommand", "HookTry"]
 _NICE = 10
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.02, 0.2
 _PIECE = 256 << 10
+_FROZEN_S = 5.0
+"""Seconds beyond all others after which a shim counts as stopped, and is ended by force."""
 _CANNOT_RUN = 127
 """The exit code of a shim whose command cannot be run."""
 
@@ -63,10 +67,13 @@ class HookTry:
         self._run: ChildRun | None = None
         self._reading: dict[str, int] = {}
         self._read = 0
+        self.before: FolderState = {}
+        """The files of its folder when it began."""
         self.ready = asyncio.Event()
         """It has written a line, or ended."""
         self.started_at, self._began = now_ms(), monotonic()
         self.duration_ms = 0
+        self._force_at = inf if command.background else self._began + command.timeout_s + graces.HOOK_S + _FROZEN_S
         self.asked = False
         """It was asked to end with its page."""
         self.cut: Cut = ""
@@ -89,12 +96,14 @@ class HookTry:
 
     def refuse(self, why: str) -> None:
         """It is not launched, and has ended."""
+        self.before = folder_state(self._command.directory)
         self.cut, self.text = "cannot-run", why
         self.ready.set()
 
     def _launch(self) -> ChildRun:
         command = self._command
         command.directory.mkdir(parents=True, exist_ok=True)
+        self.before = folder_state(command.directory)
         run = launch(
             self._registry,
             command.words,
@@ -156,6 +165,7 @@ class HookTry:
         if not self.cut:
             self.cut, self.text = cut, text
         if self._run is not None and not self.over:
+            self._force_at = min(self._force_at, monotonic() + graces.HOOK_S + _FROZEN_S)
             self._run.end()
 
     async def _follow(self, run: ChildRun) -> None:
@@ -167,6 +177,8 @@ class HookTry:
         try:
             while not (await asyncio.wait([leaving], timeout=look_s))[0]:
                 self._look()
+                if monotonic() > self._force_at:
+                    await asyncio.to_thread(run.force)
                 look_s = min(_LAST_LOOK_S, look_s * 1.5)
             while (ending := await asyncio.to_thread(self._conclude, run)) is None:  # noqa: ASYNC110  (the other shim)
                 await asyncio.sleep(_FIRST_LOOK_S)

@@ -40,6 +40,7 @@ from muniment.tracker.fleet.job_dispatch import DrawnPages, JobDispatch
 from muniment.tracker.fleet.lease_clock import LeaseClock, clock_of
 from muniment.tracker.fleet.leases import LEASE_S, leases_of, tracker_id
 from muniment.tracker.fleet.open_jobs import OpenJobs
+from muniment.tracker.fleet.outline import Outline
 from muniment.tracker.fleet.session_desk import SessionDesk
 
 __all__ = ["Dispatch"]
@@ -73,6 +74,9 @@ class Dispatch:
         self._leases = leases_of(db, self._clock, lease_s)
         self._desk = SessionDesk(db, self._clock, self._leases)
         self._open_jobs = OpenJobs(db, self._clock)
+        self._outline = Outline(db)
+        self.offered = False
+        """Whether the slots of the last claim were at jobs with pages, though none may have been due."""
         self._hand_out = HandOut(db, self._clock, self._leases)
 
     @property
@@ -159,6 +163,7 @@ class Dispatch:
             if any(claims for _, claims in before):
                 return _Draw(before, [])
             slots = assignments.settle_slots(self._db, answers[len(asked) :], claim.session, self._clock.now())
+            self.offered = any(job_id is not None for job_id in slots)
             draw = self._draw_slots(claim, call, slots)
             keep_ask(self._db, claim, call, [one for one, _ in draw.given])
         return draw
@@ -260,9 +265,13 @@ class Dispatch:
         self._open_jobs.forget(job_id)
         self._open_jobs.settle(job_id, anyway=True)
 
-    def sweep(self) -> None:
-        """Periodic work in small steps, about once a second: leases, pages to judge, shorter paths, states."""
+    def sweep(self) -> bool:
+        """Periodic work in small steps, about once a second: leases, pages to judge, shorter paths, states.
+
+        Returns whether there may be something new for those who wait, whatever brought it.
+        """
         self._leases.pass_on()
         for epoch in self._leases.lapsed():
             self.end(epoch, SessionEnding.LAPSED)
         self._open_jobs.sweep()
+        return self._outline.changed()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 
-from sqlalchemy import ColumnElement, bindparam, exists, func, select
+from sqlalchemy import BigInteger, ColumnElement, bindparam, exists, func, select
 
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, retrying_transaction
 from muniment.tracker.fleet.lease_clock import LeaseClock
@@ -76,6 +76,14 @@ class Leases(ABC):
         """What holds of the row of such a session as long as nobody renewed it."""
 
 
+_RENEW = Prepared(
+    sessions.update()
+    .where(sessions.c.epoch == bindparam("of"), _LIVE)
+    .values(lease_until=func.greatest(sessions.c.lease_until, bindparam("until", type_=BigInteger()))),
+    "until", "of",
+)  # fmt: skip
+
+
 class _MemoryLeases(Leases):
     def __init__(self, db: Database, clock: LeaseClock, lease_s: float) -> None:
         super().__init__(db, clock, lease_s)
@@ -123,12 +131,7 @@ class _RowLeases(Leases):
 
     def renew(self, epoch: int) -> None:
         """Renew it in its row."""
-        until = self._clock.now() + self.lease_ms
-        self._db.connection.execute(
-            sessions.update()
-            .where(sessions.c.epoch == epoch, _LIVE)
-            .values(lease_until=func.greatest(sessions.c.lease_until, until))
-        )
+        self._db.many(_RENEW, [(self._clock.now() + self.lease_ms, epoch)])
 
     def pass_on(self) -> None:
         """Move all leases by what no server served, once for all of them."""

@@ -99,10 +99,16 @@ class SessionDesk:
         return bool(sessions.held_jobs(self._db, epoch, call.ask) - set(call.jobs))
 
     def _beat(self, epoch: int, call: HeartbeatCall) -> None:
-        paused = self._db.rows(sessions.PAUSED, (epoch,))
-        if self._db.shared or call.report is not None or paused != [(call.paused,)]:
+        if call.report is not None or self._db.rows(sessions.PAUSED, (epoch,)) != [(call.paused,)]:
             self._write_beat(epoch, call)
+        elif self._db.shared:
+            self._write_renewal(epoch)
         else:
+            self._leases.renew(epoch)
+
+    @retrying_transaction
+    def _write_renewal(self, epoch: int) -> None:
+        with self._db.transaction():
             self._leases.renew(epoch)
 
     @retrying_transaction

@@ -38,6 +38,9 @@ _DONE = Prepared(
 _AGAIN = Prepared(
     hook_pages.update().where(_OF_JOB, hook_pages.c.page_key == bindparam("key")).values(done=false()), "job", "key"
 )
+_WAITS = Prepared(
+    select(hook_pages.c.page_id).where(_OF_JOB, WAITING, hook_pages.c.page_key == bindparam("key")), "job", "key"
+)
 _RUNS_OF = Prepared(
     select(*(hook_runs.c[name] for name in ("event", "plugin", "hook", "attempt", "status", "error")))
     .where(hook_runs.c.job_id == bindparam("job"), hook_runs.c.page_key == bindparam("key"))
@@ -95,6 +98,10 @@ class HookStore:
         """Whether a page waits for its hooks."""
         self._none = self._none or not self._db.rows(_WAITING, (self._job_id, 1))
         return not self._none
+
+    def waits(self, key: bytes) -> bool:
+        """Whether a page waits for its hooks, or they run now."""
+        return bool(self._db.rows(_WAITS, (self._job_id, key)))
 
     def due(self, most: int, held: set[bytes]) -> list[HookPage]:
         """The eldest pages that wait, but for those whose hooks run now."""
