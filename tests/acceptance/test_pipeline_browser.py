@@ -97,3 +97,26 @@ def test_a_browser_that_is_named_and_of_no_use_ends_a_pipeline(pipe: PipelineRun
     code, said = ended(process)
     assert (code, said.count("\n")) == (2, 1)
     assert "/bin/true" in said
+
+
+def test_a_script_of_job_add_runs_in_the_pages(
+    pipe: PipelineRun, site: ScriptSite, muniment: Any, tmp_path: Path
+) -> None:
+    script, state = tmp_path / "own.js", tmp_path / "state.json"
+    script.write_text("document.title + '!'")
+    state.write_text('{"cookies": []}')
+    add = ("job", "add", f"{site.base}/", "--engine", "browser", "--behaviors", "none", "--level", "0")
+    add = (*add, "--tags", pipe.name, "--server", pipe.server.url, "--tries", "1", "--no-sitemaps")
+    token = pipe.server.tokens["submit"]
+    refused = muniment(*add, "--storage-state", state, MUNIMENT_TOKEN=token)
+    assert (refused.code, refused.stderr.count("\n")) == (2, 1)
+    assert "every reader of the tracker would see" in refused.stderr
+    added = muniment(*add, "--custom-js", script, MUNIMENT_TOKEN=token)
+    assert added.code == 0, added.stderr
+    job = int(added.stdout)
+    process = pipe.start()
+    until(lambda: pipe.job(job)["state"] == "FINISHED", "the job does not end", 120)
+    process.terminate()
+    assert ended(process, 90)[0] == 0
+    told = pipe.server.call("GET", f"/v1/jobs/{job}/results?url={site.base}/").value
+    assert {one["kind"]: one["value"] for one in told["results"]}["custom_js"] == "Built!"

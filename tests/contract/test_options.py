@@ -122,7 +122,7 @@ def test_crawl_takes_each_option_with_its_default():
 
 def test_there_is_no_setting_beside_the_contract():
     options = {name for name, _ in (*CONTRACT.values(), *FETCH.values())}
-    assert {*options, "seed"} == set(Settings.__struct_fields__)
+    assert {*options, "seed", "start_list"} == set(Settings.__struct_fields__)
 
 
 def test_fetch_has_defaults_of_its_own():

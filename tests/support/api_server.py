@@ -25,7 +25,7 @@ from muniment.web.state import ServerState
 
 __all__ = ["Answer", "ApiServer", "call", "raw"]
 
-_PATIENCE_S = 30
+_PATIENCE_S = 120
 _Done = TypeVar("_Done")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from muniment.app.inputs.scripts import read_script
 from muniment.app.processes import open_registry
 from muniment.browser.faults import BrowserError
 from muniment.browser.options import BrowserSetup
@@ -26,7 +27,6 @@ from muniment.settings.table import Settings
 __all__ = ["BrowserProcesses", "browser_engine", "browser_for"]
 
 _log = logging.getLogger(__name__)
-_MOST_SCRIPT = 1 << 20
 
 
 class BrowserProcesses:
@@ -49,7 +49,7 @@ def browser_engine(setup: BrowserSetup) -> Callable[[EngineServices], BrowserEng
 
 async def browser_for(settings: Settings, registry: ProcessRegistry, state: Path | None, database: str) -> BrowserSetup:
     """The browser of a run, which was started once to see whether it can be; raises UsageError with one line."""
-    scripts = _text_of(settings.custom_js, "--custom-js") if settings.custom_js else ""
+    scripts = read_script(settings.custom_js) if settings.custom_js else ""
     program = await asyncio.to_thread(find_program, settings.browser_path or browser_given() or None)
     sandbox = await _tried(program, registry)
     return BrowserSetup(
@@ -78,16 +78,3 @@ async def _tried(program: BrowserProgram, registry: ProcessRegistry) -> bool:
             _log.warning("the browser runs without its sandbox: %s", why)
         return sandbox
     raise UsageError(f"the browser {program.path} cannot be started: {complaint}")
-
-
-def _text_of(file: str, option: str) -> str:
-    try:
-        with Path(file).open("rb") as stream:
-            raw = stream.read(_MOST_SCRIPT + 1)
-        text = raw.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise UsageError(f"the file {file} of {option} cannot be read: {why}") from None
-    if len(raw) > _MOST_SCRIPT:
-        raise UsageError(f"the file {file} of {option} is larger than {_MOST_SCRIPT} bytes")
-    return text

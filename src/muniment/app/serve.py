@@ -16,6 +16,8 @@ from muniment.clock import now_ms
 from muniment.control.fleet.trackers import refuse_fleet
 from muniment.control.place import database_url
 from muniment.errors import TrackerError, TrackerLostError, UsageError
+from muniment.live.address import RedisAddress
+from muniment.live.ports import PlaneOptions
 from muniment.model.place import TrackerPlace
 from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.procs.registry import ProcessRegistry
@@ -26,9 +28,17 @@ from muniment.tracker.fleet.leases import tracker_id
 if TYPE_CHECKING:
     from muniment.control.fleet.archives import FleetArchives
 
-__all__ = ["ServeOrder", "ServedTracker", "served_tracker"]
+__all__ = ["PlaneOrder", "ServeOrder", "ServedTracker", "served_tracker"]
 
 _BACKLOG = 1024
+
+
+class PlaneOrder(Struct, frozen=True, kw_only=True):
+    """The Redis that a server shows its jobs in, and how."""
+
+    address: RedisAddress
+    password: str
+    options: PlaneOptions
 
 
 class ServeOrder(Struct, frozen=True, kw_only=True):
@@ -43,6 +53,8 @@ class ServeOrder(Struct, frozen=True, kw_only=True):
     allow_private: bool
     public_url: str = ""
     """What its pages answer to; empty: where it listens."""
+    plane: PlaneOrder | None = None
+    """Its live plane."""
     archives: tuple[Path, ...] = ()
     """Directories of pipelines whose captures its pages show."""
 

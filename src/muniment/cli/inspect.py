@@ -73,6 +73,9 @@ def _tell(found: Inspection, *, quiet: bool) -> None:
     console.print(hosts)
     for line in (*crowded_lines(found.crowded, found.links_dropped), *trouble_lines(found.silent, _MOST_TROUBLES)):
         console.print(line, markup=False)
+    if found.rendered:
+        made = ", ".join(f"{kind} {count:,} ({size_text(size)})" for kind, count, size in found.rendered)
+        console.print(f"made of pages in browsers: {made}", markup=False)
     if found.hooks:
         console.print(_hooks(found))
     console.print(_speed(found))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
 from muniment import __version__
 from muniment.app.serve import ServedTracker, ServeOrder, served_tracker
+from muniment.cli.fleet.plane import plane_options, plane_order
 from muniment.cli.invocation import Invocation
 from muniment.cli.options import log_option
 from muniment.errors import UsageError
@@ -47,6 +49,7 @@ _SHORTEST_S, _LONGEST_S = 5, 3600
     metavar="DIR",
     help="Directory of a pipeline, or a folder of them: its pages search and show the captures there; repeatable.",
 )
+@plane_options
 @click.option("--json", "as_json", is_flag=True, help="Say as JSON where it listens.")
 @log_option
 @click.pass_obj
@@ -61,6 +64,7 @@ def serve(
     public_url: str,
     archives: tuple[Path, ...],
     as_json: bool,
+    **plane: Any,
 ) -> int:
     """Serve a tracker to pipelines and operators, until Ctrl-C or SIGTERM.
 
@@ -83,6 +87,7 @@ def serve(
         lease_s=lease_s,
         allow_private=allow_private,
         public_url=public_url,
+        plane=plane_order(**plane),
         archives=archives,
     )
     try:

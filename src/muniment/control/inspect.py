@@ -76,6 +76,8 @@ class Inspection(Struct, frozen=True, kw_only=True):
     """(status, payload bytes, URL, error) of the last rows."""
     hooks: tuple[HookTotal, ...] = ()
     """What hooks did."""
+    rendered: tuple[tuple[str, int, int], ...] = ()
+    """(kind, records, bytes) of what was made of pages in browsers, beside the rows above: `view`, `dom` and others."""
 
 
 def inspect_paths(patterns: Sequence[str], sample: int, hosts: int = 10) -> Inspection:
@@ -128,10 +130,18 @@ def _inspect(paths: Sequence[Path], sample: int, hosts: int) -> Inspection:
             speed=tuple(Span(*row) for row in rows(_SPEED, span, span)),  # type: ignore[arg-type]
             sample=rows(_SAMPLE, sample),  # type: ignore[arg-type]
             hooks=hook_totals(paths),
+            rendered=rows(_RENDERED),  # type: ignore[arg-type]
         )
 
 
-_EXCHANGES = f"CREATE TEMP VIEW c AS SELECT * FROM all_rows WHERE found_as <> '{LISTED_AGAIN}'"  # noqa: S608 (ours)
+_MADE = "record_type = 'resource' AND engine = 'browser'"
+_EXCHANGES = f"""
+    CREATE TEMP VIEW c AS SELECT * FROM all_rows WHERE found_as <> '{LISTED_AGAIN}' AND NOT ({_MADE})
+"""  # noqa: S608 (ours)
+_RENDERED = f"""
+    SELECT split_part(url, ':', 2) AS kind, count(*) AS n, sum(body_length)::BIGINT FROM all_rows WHERE {_MADE}
+    GROUP BY kind ORDER BY n DESC, kind
+"""  # noqa: S608 (ours)
 _SUMS = {
     "rows": "count(*)",
     "complete": "count(*) FILTER (error = '')",

@@ -17,6 +17,7 @@ from muniment.extract.found_links import MOST_LINKS, FoundLinks, cleaned
 from muniment.extract.html import html_links
 from muniment.extract.sitemap import robots_sitemaps, sitemap_links, text_sitemap_links
 from muniment.extract.structured import manifest_links
+from muniment.extract.url_list import list_links
 from muniment.extract.xml import attribute, decode_xml, root_of, style_sheets
 from muniment.model.link import FoundAs
 
@@ -67,7 +68,9 @@ def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = Fou
     """
     media_type = content_type.partition(";")[0].strip().lower()
     found = FoundLinks()
-    if found_as is _SITEMAP and _read_sitemap(payload, media_type, label(content_type), found):
+    if found_as is FoundAs.START_LIST:
+        list_links(payload, label(content_type), found)
+    elif found_as is _SITEMAP and _read_sitemap(payload, media_type, label(content_type), found):
         pass
     elif media_type in _HTML or (media_type in _UNSAID and _LOOKS_LIKE_HTML(payload)):
         html_links(payload, label(content_type), found, xhtml=media_type in {_XHTML, _SVG})

@@ -1,4 +1,5 @@
 """The live plane: what ArchiveBot's programs see of a job in Redis, and how they steer it.
 
-Others import: address, entries, firehose, ident, joblog, layout, link, pipelines, plane, ports, reaper, record.
+Others import: address, entries, firehose, fleet_plane, ident, joblog, layout, link, pipelines, plane, ports,
+reaper, record.
 """

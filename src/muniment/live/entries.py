@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from muniment.clock import now_ms
 from muniment.model.event import (
     ChangeEvent,
     DamageEvent,
@@ -18,13 +19,18 @@ from muniment.model.event import (
     WorkerEvent,
 )
 from muniment.model.job import JobOutcome
-from muniment.model.network.live import LiveJob
+from muniment.model.network.live import LiveJob, LogEntry
 from muniment.model.page import ExchangeRow, PageResult
 
-__all__ = ["MOST_BYTES", "download", "ignored", "last_lines", "pattern_of", "rows_of", "stdout", "told"]
+__all__ = [
+    "IGNORES_A_SECOND", "MOST_BYTES", "ServerEntries", "download", "ignored", "last_lines", "pattern_of", "rows_of",
+    "stdout", "told", "unlisted",
+]  # fmt: skip
 
 MOST_BYTES = 16 << 10
 """Of an entry."""
+IGNORES_A_SECOND = 1000
+"""URLs that patterns left out and that have entries; there is a line for the rest."""
 _MOST_TEXT, _MOST_ESCAPED = 7500, 1200
 """Bytes of a text in an entry, of which one has two; characters of which each may become six bytes."""
 _PATTERN, _SET = "ignore: ", " (set "
@@ -72,6 +78,44 @@ def _text(text: str) -> bytes:
     return told if len(told) <= _MOST_TEXT else _encode(text[:_MOST_ESCAPED].encode("utf-8", "replace").decode() + "…")
 
 
+def unlisted(count: int) -> str:
+    """The line for URLs without entries."""
+    return f"{count} more URLs were ignored, and are not listed."
+
+
+class ServerEntries:
+    """The entries of the jobs of a server."""
+
+    def __init__(self) -> None:
+        self._second = self._listed = 0
+
+    def of_pages(
+        self, pages: Sequence[PageResult], skipped: Sequence[tuple[str, str]], *, reports: bool
+    ) -> list[LogEntry]:
+        """The entries of pages, and with `reports` those of what patterns left out."""
+        made = [LogEntry(at, url, status, error) for url, status, error, _, at in rows_of(pages)]
+        return [*made, *self._ignored(skipped)] if reports else made
+
+    def _ignored(self, skipped: Sequence[tuple[str, str]]) -> list[LogEntry]:
+        found = [(url, pattern) for url, reason in skipped if (pattern := pattern_of(reason))]
+        now = now_ms()
+        if now // 1000 != self._second:
+            self._second, self._listed = now // 1000, 0
+        listed = found[: max(0, IGNORES_A_SECOND - self._listed)]
+        self._listed += len(listed)
+        made = [LogEntry(now, url, pattern=pattern) for url, pattern in listed]
+        rest = len(found) - len(listed)
+        return [*made, LogEntry(now, unlisted(rest))] if rest else made
+
+    def encoded(self, seq: int, entry: LogEntry) -> bytes:
+        """An entry with its number."""
+        if entry.status is not None:
+            return download(entry.at, seq, entry.text, entry.status, entry.error)
+        if entry.pattern:
+            return ignored(entry.at, seq, entry.text, entry.pattern)
+        return stdout(entry.at, seq, entry.text)
+
+
 def rows_of(pages: Iterable[PageResult]) -> Iterable[ExchangeRow]:
     """URL, status, error, length and end (Unix ms) of each exchange and of each try that left no row."""
     for page in pages:
@@ -111,7 +155,7 @@ def told(event: Event) -> str:
 
 def last_lines(job: LiveJob) -> list[str]:
     """What the log says when a run ends, in the words by which ArchiveBot's dashboard knows an end."""
-    lines = []
+    lines = [f"The job has failed: {job.reason}."] if job.outcome == JobOutcome.FAILED and job.reason else []
     if job.outcome == JobOutcome.ABORTED:
         lines.append(f"Adjusted target WARC path to {job.ident}-aborted")
     return [*lines, f"Finished RsyncUpload for Item {job.ident}"]

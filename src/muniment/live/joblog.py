@@ -12,7 +12,7 @@ from msgspec import structs
 
 from muniment.clock import now_ms
 from muniment.errors import ArchiveError, DiskFullError
-from muniment.live.entries import download, ignored, pattern_of, rows_of, stdout, told
+from muniment.live.entries import IGNORES_A_SECOND, download, ignored, pattern_of, rows_of, stdout, told, unlisted
 from muniment.model.event import ChangeEvent, EventBatch, SkipEvent
 from muniment.model.failure import advice
 from muniment.model.network.live import LogPosition, LogState
@@ -22,7 +22,6 @@ from muniment.model.queue import Totals
 __all__ = ["LOG_FILE", "JobLog", "LogReader"]
 
 LOG_FILE = "log.jsonl"
-_IGNORES_A_SECOND = 1000
 _BLOCK = 1 << 18
 
 
@@ -71,14 +70,14 @@ class JobLog:
             self._tell_unreported(at)
             self._second, self._reported = at // 1000, 0
         self._reported += 1
-        if self._reported <= _IGNORES_A_SECOND:
+        if self._reported <= IGNORES_A_SECOND:
             self._waiting.append((at, url, pattern))
         else:
             self._unreported += 1
 
     def _tell_unreported(self, at: int) -> None:
         if self._unreported:
-            self._waiting.append((at, f"{self._unreported} more URLs were ignored, and are not listed.", ""))
+            self._waiting.append((at, unlisted(self._unreported), ""))
             self._unreported = 0
 
     @property
@@ -154,11 +153,11 @@ class LogReader:
     def __init__(self, descriptor: int, place: int) -> None:
         self._descriptor, self._place = descriptor, place
 
-    def read(self, end: int, most: int) -> list[bytes]:
-        """The next entries before a place in the file, at most so many."""
+    def read(self, end: LogPosition, most: int) -> list[bytes]:
+        """The next entries up to a place, at most so many."""
         lines: list[bytes] = []
-        while self._place < end and len(lines) < most:
-            block = os.pread(self._descriptor, min(_BLOCK, end - self._place), self._place)
+        while self._place < end.length and len(lines) < most:
+            block = os.pread(self._descriptor, min(_BLOCK, end.length - self._place), self._place)
             whole = block[: block.rfind(b"\n") + 1].splitlines()[: most - len(lines)]
             if not whole:
                 break

@@ -5,17 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from muniment.model.network.live import LiveJob, LogState
+import msgspec
+
+from muniment.model.job import JobOutcome
+from muniment.model.network.live import LiveJob, LogState, QueuedJob
 from muniment.model.url import is_web
 from muniment.settings.table import DEFAULT_USER_AGENT
 
 __all__ = [
-    "ANNOUNCED", "EPOCH", "IN_FORCE", "PIPELINES", "PIPELINE_UPDATES", "QUEUED", "UPDATES", "WORKING", "begun_fields",
-    "counter_fields", "ignores_key", "job_channel", "log_key", "record_fields", "setting_fields", "target_of",
-    "watermark",
+    "ANNOUNCED", "EPOCH", "IN_FORCE", "NOTICES", "PIPELINES", "PIPELINE_UPDATES", "QUEUED", "TAKEN", "UPDATES",
+    "WORKING", "begun_fields", "counter_fields", "ignores_key", "job_channel", "log_key", "notice",
+    "notice_of_queued", "pipeline_key", "record_fields", "setting_fields", "target_of", "watermark",
 ]  # fmt: skip
 
-WORKING, PIPELINES, EPOCH = "working", "pipelines", "muniment:epoch"
+WORKING, PIPELINES, NOTICES = "working", "pipelines", "finish_notifications"
+EPOCH, TAKEN = "muniment:epoch", "muniment:taken"
+"""Ours: which data this is; and idents taken from queues, until the tracker has them, with the tracker's name."""
 UPDATES, PIPELINE_UPDATES = "updates", "archivebot:pipeline_updates"
 QUEUED, ANNOUNCED = "tweets:queue", "tweets:done"
 IN_FORCE = ("concurrency", "delay_min", "delay_max", "suppress_ignore_reports", "note")
@@ -38,6 +43,11 @@ def job_channel(ident: str) -> str:
     return f"archivebot:job:{ident}"
 
 
+def pipeline_key(instance: str) -> str:
+    """The key of a pipeline's record; empty for none."""
+    return f"pipeline:{instance}" if instance else ""
+
+
 def target_of(url: str, seed: str) -> str:
     """What a job archives: its first start URL, or its list."""
     if not seed:
@@ -58,26 +68,59 @@ def record_fields(job: LiveJob, state: LogState, queued: int, now_ms: int) -> di
 def begun_fields(job: LiveJob, ident: str, pipeline_id: str) -> dict[str, str]:
     """The fields that stay as they are."""
     settings = job.settings
-    depth = "shallow" if settings.page_only or settings.seed else "inf"
+    depth, listed = _depth(job), bool(settings.seed or settings.start_list)
     agent = settings.user_agent
     fields = {
         "url": job.url,
-        "slug": _slug(job.url, depth, listed=bool(settings.seed)),
+        "slug": _slug(job.url, depth, listed=listed),
         "fetch_depth": depth,
         "log_key": log_key(ident),
         "ignore_patterns_set_key": ignores_key(ident),
         "started_by": job.started_by,
         "started_in": job.started_in,
-        "queued_at": _seconds(job.created_at),
+        "queued_at": job.queued or _seconds(job.created_at),
         "started_at": _seconds(job.started_at or job.created_at),
         "user_agent": "" if agent == DEFAULT_USER_AGENT else agent,
-        "pipeline_id": pipeline_id,
     }
-    if settings.seed:
+    if pipeline_id:
+        fields["pipeline_id"] = pipeline_id
+    if listed:
         fields["url_file"] = job.url
     if not settings.offsite_links:
         fields["no_offsite_links"] = "true"
     return fields
+
+
+def _depth(job: LiveJob) -> str:
+    return "shallow" if job.settings.page_only or job.settings.seed else "inf"
+
+
+def notice(job: LiveJob, outcome: str, pipeline_id: str) -> bytes:
+    """The notice of a job's end."""
+    queued, listed = job.queued or _seconds(job.created_at), bool(job.settings.seed or job.settings.start_list)
+    asked = QueuedJob(
+        ident=job.ident, url=job.url, queued=queued, listed=listed, shallow=_depth(job) == "shallow",
+        started_by=job.started_by, started_in=job.started_in,
+    )  # fmt: skip
+    return notice_of_queued(asked, outcome, pipeline_id)
+
+
+def notice_of_queued(job: QueuedJob, outcome: str, pipeline_id: str) -> bytes:
+    """The same of a job that is known by its record alone."""
+    return msgspec.json.encode(
+        {
+            "aborted": outcome == JobOutcome.ABORTED,
+            "failed": outcome == JobOutcome.FAILED,
+            "fetch_depth": "shallow" if job.shallow else "inf",
+            "ident": job.ident,
+            "pipeline_id": pipeline_id,
+            "queued_at": job.queued,
+            "started_by": job.started_by,
+            "started_in": job.started_in,
+            "url": job.url,
+            "url_file": job.url if job.listed else None,
+        }
+    )
 
 
 def _slug(url: str, depth: str, *, listed: bool) -> str:

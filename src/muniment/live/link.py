@@ -89,6 +89,11 @@ class RedisLink:
             self._pubsub = self.client.pubsub(ignore_subscribe_messages=True)
         self._pubsub.subscribe(*channels)
 
+    def mute(self, channel: str) -> None:
+        """Hear no more of what is published on a channel."""
+        if self._pubsub is not None:
+            self._pubsub.unsubscribe(channel)
+
     def heard(self, most: int, *, wait_s: float = 0) -> list[tuple[str, bytes]]:
         """Channel and text of what was published since, waiting for a first one; of more than `most`, the first."""
         found: list[tuple[str, bytes]] = []

@@ -1,4 +1,4 @@
-"""The record of a pipeline in Redis: the machine that it runs on, as ArchiveBot's programs show it."""
+"""Records of pipelines in Redis: the machines that they run on, as ArchiveBot's programs show them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from muniment import __version__
 from muniment.clock import now_ms
 from muniment.live import layout
 from muniment.live.link import Client
+from muniment.model.network.live import ConnectedPipeline
 
-__all__ = ["PipelineRecord"]
+__all__ = ["PipelineRecord", "drop_record", "machine_fields", "write_record"]
 
 _KEPT_S = 60
 
@@ -38,43 +39,77 @@ class PipelineRecord:
 
     def report(self, client: Client, *, stopping: bool = False) -> None:
         """Write how the machine is; a record that is not written any more goes after a minute."""
-        kind = client.type(layout.PIPELINES)
-        with client.pipeline() as pipe:
-            status = "Stopping" if stopping else "Running"
-            pipe.hset(self.key, mapping={**self._fixed, **_measured(self._directory), "status": status})
-            pipe.expire(self.key, _KEPT_S)
-            if kind == b"set":
-                pipe.sadd(layout.PIPELINES, self.key)
-            elif kind in {b"list", b"none"}:
-                pipe.lrem(layout.PIPELINES, 0, self.key)
-                pipe.rpush(layout.PIPELINES, self.key)
-            pipe.publish(layout.PIPELINE_UPDATES, self.key)
-            pipe.execute(raise_on_error=False)
+        status = "Stopping" if stopping else "Running"
+        write_record(client, self.key, {**self._fixed, **_measured(self._directory), "status": status})
 
     def leave(self, client: Client) -> None:
         """Take it out again."""
-        with client.pipeline() as pipe:
-            pipe.delete(self.key)
-            pipe.lrem(layout.PIPELINES, 0, self.key)
-            pipe.srem(layout.PIPELINES, self.key)
-            pipe.publish(layout.PIPELINE_UPDATES, self.key)
-            pipe.execute(raise_on_error=False)
+        drop_record(client, self.key)
+
+
+def write_record(client: Client, key: str, fields: dict[str, str], kept_s: int = _KEPT_S) -> None:
+    """Write the record of a pipeline, and name it among the others."""
+    kind = client.type(layout.PIPELINES)
+    with client.pipeline() as pipe:
+        pipe.hset(key, mapping=fields)
+        pipe.expire(key, kept_s)
+        if kind == b"set":
+            pipe.sadd(layout.PIPELINES, key)
+        elif kind in {b"list", b"none"}:
+            pipe.lrem(layout.PIPELINES, 0, key)
+            pipe.rpush(layout.PIPELINES, key)
+        pipe.publish(layout.PIPELINE_UPDATES, key)
+        pipe.execute(raise_on_error=False)
+
+
+def drop_record(client: Client, key: str) -> None:
+    """Take the record of a pipeline out again."""
+    with client.pipeline() as pipe:
+        pipe.delete(key)
+        pipe.lrem(layout.PIPELINES, 0, key)
+        pipe.srem(layout.PIPELINES, key)
+        pipe.publish(layout.PIPELINE_UPDATES, key)
+        pipe.execute(raise_on_error=False)
+
+
+def machine_fields(machine: ConnectedPipeline) -> dict[str, str]:
+    """The record of a pipeline of a server, by what it reported."""
+    report = machine.report
+    loads = zip(("1m", "5m", "15m"), report.load, strict=True)
+    return {
+        "id": layout.pipeline_key(machine.instance),
+        "fqdn": report.fqdn,
+        "hostname": report.hostname,
+        "nickname": machine.pipeline.name,
+        "pid": str(report.pid),
+        "python": report.python,
+        "version": machine.version,
+        **_shares(report.disk_free, report.disk_total, report.memory_free, report.memory_total),
+        **{f"load_average_{span}": f"{load:.2f}" for span, load in loads},
+        "ts": str(machine.reported_at // 1000),
+        "status": "Stopping" if machine.stopping else "Running",
+    }
 
 
 def _measured(directory: Path) -> dict[str, str]:
     disk: Any = os.statvfs(directory)
-    whole, free = disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
     total, available = _memory()
     loads = os.getloadavg()
     return {
-        "disk_usage": f"{100 * (1 - free / whole) if whole else 0:.2f}",
-        "disk_available": str(free),
-        "mem_usage": f"{100 * (1 - available / total) if total else 0:.2f}",
-        "mem_available": str(available),
+        **_shares(disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize, available, total),
         "load_average_1m": f"{loads[0]:.2f}",
         "load_average_5m": f"{loads[1]:.2f}",
         "load_average_15m": f"{loads[2]:.2f}",
         "ts": str(now_ms() // 1000),
+    }
+
+
+def _shares(disk_free: int, disk: int, memory_free: int, memory: int) -> dict[str, str]:
+    return {
+        "disk_usage": f"{100 * (1 - disk_free / disk) if disk else 0:.2f}",
+        "disk_available": str(disk_free),
+        "mem_usage": f"{100 * (1 - memory_free / memory) if memory else 0:.2f}",
+        "mem_available": str(memory_free),
     }
 
 

@@ -8,9 +8,8 @@ from typing import Any
 from muniment.clock import monotonic, now_ms
 from muniment.live import layout
 from muniment.live.ident import candidates
-from muniment.live.joblog import JobLog, LogReader
 from muniment.live.link import Client, carry_out, texts, typed
-from muniment.live.ports import JobPort, PlaneOptions
+from muniment.live.ports import EntryReader, JobPort, PlaneOptions, ReadLog
 from muniment.live.settings import SteeredSettings
 from muniment.live.steering import AGE, whole_number
 from muniment.model.job import JobOutcome, JobState
@@ -33,20 +32,30 @@ _COUNTERS = {
     JobOutcome.FAILED: "jobs_failed",
 }
 _ENDED = ("finished_at", "aborted", "counted")
-_MOST_SAID, _MOST_ANNOUNCED = 1000, 1000
+_MOST_SAID, _MOST_ANNOUNCED, _MOST_NOTICES = 1000, 1000, 10_000
 _ANNOUNCED_S = 30 * 86_400
 
 
 class JobRecord:
     """Writes what is new a few times a second, in one step each, so that a reader sees all of a step or nothing."""
 
-    def __init__(self, log: JobLog, port: JobPort, options: PlaneOptions, pipeline_id: str, target: str) -> None:
-        self._log, self._port, self._options, self._pipeline_id = log, port, options, pipeline_id
-        self._target = target
+    def __init__(
+        self,
+        log: ReadLog,
+        port: JobPort,
+        options: PlaneOptions,
+        pipeline_id: str,
+        target: str,
+        *,
+        notices: bool = False,
+    ) -> None:
+        """With `notices`, its end comes to `finish_notifications`."""
+        self._log, self._port, self._options, self.pipeline_id = log, port, options, pipeline_id
+        self._target, self._notices = target, notices
         self.settings = SteeredSettings(port, self._say)
         self.queued = self.beat = 0
         """Pages in scope, and heartbeats, as the crawl last gave them."""
-        self._reader: LogReader | None = None
+        self._reader: EntryReader | None = None
         self._sent = LogState()
         self._score = self._trimmed = self._heard = 0
         self._due = True
@@ -102,7 +111,7 @@ class JobRecord:
             pipe.hdel(ident, *_ENDED, *(("abort_requested", "failed") if anew or counted else ()))
             if counted in set(JobOutcome):
                 pipe.decr(_COUNTERS[JobOutcome(counted)])
-            pipe.hset(ident, mapping=layout.begun_fields(job, ident, self._pipeline_id))
+            pipe.hset(ident, mapping=layout.begun_fields(job, ident, self.pipeline_id))
             pipe.hset(ident, mapping=self._sums(state, state.position.score))
             if anew:
                 self.settings.put(pipe, job, max(job.age, whole_number(age) or 0, self.settings.age))
@@ -135,7 +144,7 @@ class JobRecord:
             # after an outage: what would be taken out again at once is not written
             self._stand(client, self._port.job(), anew=False)
             return
-        lines = self._reader.read(state.position.length, _BATCH)
+        lines = self._reader.read(state.position, _BATCH)
         score = self._score + len(lines)
         with client.pipeline() as pipe:
             if lines:
@@ -225,6 +234,9 @@ class JobRecord:
                 fields["counted"] = outcome.value
                 if not counted and not failed_outside:
                     pipe.incr(_COUNTERS[outcome])
+                if not counted and self._notices:
+                    pipe.rpush(layout.NOTICES, layout.notice(job, outcome, self.pipeline_id))
+                    pipe.ltrim(layout.NOTICES, -_MOST_NOTICES, -1)
             pipe.hset(self.ident, mapping=fields)
             pipe.lrem(layout.WORKING, 0, self.ident)
             for key in (self.ident, layout.log_key(self.ident), *self.settings.keys):

@@ -69,6 +69,10 @@ class FoundAs(IntEnum):
     LONGDESC = 36
     HOOK = 37
     """Found by a hook."""
+    START_LIST = 38
+    """A list of start URLs."""
+    START_LINE = 39
+    """A line of it: a start URL, too."""
 
     @property
     def label(self) -> str:
@@ -90,9 +94,9 @@ _FRAMES = {FoundAs.IFRAME, FoundAs.FRAME}
 
 
 def _kind(found_as: FoundAs) -> Kind:
-    if found_as is FoundAs.REDIRECT:
+    if found_as in {FoundAs.REDIRECT, FoundAs.START_LIST}:
         return Kind.REDIRECT
-    if found_as is FoundAs.SITEMAP_URL:
+    if found_as in {FoundAs.SITEMAP_URL, FoundAs.START_LINE}:
         return Kind.LISTED
     if found_as in _LINKS:
         return Kind.LINK

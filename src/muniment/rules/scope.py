@@ -106,7 +106,7 @@ class Scope(Struct, frozen=True):
         }
         return Offers(
             nearest_link=min(link, redirect[0]),
-            link=tuple(by_kind[found_as.kind][0] for found_as in FoundAs),
+            link=tuple(0 if way is FoundAs.START_LINE else by_kind[way.kind][0] for way in FoundAs),
             requisite=tuple(by_kind[found_as.kind][1] for found_as in FoundAs),
             redirects=standing.redirects + 1,
         )

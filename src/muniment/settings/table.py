@@ -25,7 +25,7 @@ class Settings(RenderSettings, frozen=True, kw_only=True):
 
     seed: str = ""
     """The seed list of a `fetch`, as given: a path, `-` or the URL of a sitemap. Empty in a crawl."""
-
+    start_list: str = ""  # in a crawl, where its start URLs are listed
     out: Annotated[str, Option(("--out", "-o"), "Output directory.", "DIR", group="Output", kind="machine")] = (
         "muniment-out"
     )

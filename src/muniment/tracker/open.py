@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from muniment.model.cookie import Cookie
 from muniment.model.job import JobOrigin, JobTerms
+from muniment.model.link import FoundAs
 from muniment.model.mask import masked_header, masked_proxy
 from muniment.rules.changes import kept_settings
 from muniment.rules.job_rules import IgnoreSet, Rules, compile_ruleset, keep_changes
@@ -17,6 +18,7 @@ from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.hooks.queue import JobHooks
 from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.shown import LiveStart, begin_taken
 from muniment.tracker.jobs.submissions import Submission, check_new, note_submission
 from muniment.tracker.jobs.terms import begin_terms
 from muniment.tracker.queue import retries
@@ -69,6 +71,8 @@ class JobStart(Struct, frozen=True, kw_only=True):
     cookies: Sequence[Cookie] = ()
     submission: Submission | None = None
     """The request that it comes by, when that is one over a network."""
+    taken: LiveStart | None = None
+    """The queue of Redis that it comes from."""
 
 
 _AS_USUAL = JobStart()
@@ -188,11 +192,16 @@ def _create(
         job = jobs.create_job(db, name, given, starts.digest, now, start.origin)
         if start.submission is not None:
             note_submission(db, job.job_id, start.submission, now)
+        if start.taken is not None:
+            begin_taken(db, job.job_id, start.taken, now)
         begin_terms(db, job.job_id, start.terms, paused=start.paused)
         jobs.save_rules(db, job.job_id, given.rules, now)
         frontier, admission, sites = _build(db, job.job_id, settings, ruleset)
-        sites.begin(urls)
-        admission.add_starts(urls)
+        if settings.start_list:
+            admission.add_listed([(url, FoundAs.START_LIST) for url in urls])
+        else:
+            sites.begin(urls)
+            admission.add_starts(urls)
         if start.cookies:
             frontier.cookies.keep(start.cookies)
         if settings.seed:

@@ -16,6 +16,7 @@ from muniment.app.signals import stopped_by_signals
 from muniment.web.application import application
 from muniment.web.connections import MOST_CONNECTIONS, BoundedConnection
 from muniment.web.monitoring.log import write_as_json
+from muniment.web.shown_jobs import begun_plane
 from muniment.web.state import ServerState
 from muniment.web.upkeep import upkeep
 
@@ -56,7 +57,10 @@ class TrackerServer(uvicorn.Server):
     async def run_to_the_end(self) -> None:
         """Answer requests until `stop` is called, and close the databases."""
         beside = [asyncio.create_task(work) for work in upkeep(self._state)]
+        plane = begun_plane(self._state)
         await self.serve([self._state.tracker.socket])
+        if plane is not None:
+            await asyncio.to_thread(plane.close)
         for task in beside:
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)

@@ -15,11 +15,13 @@ from muniment.control.fleet.attempts import AttemptCaptures
 from muniment.control.fleet.doors import CaptureDoor
 from muniment.control.fleet.processes import end_here
 from muniment.errors import MunimentError
+from muniment.live.entries import ServerEntries
 from muniment.model.network.scopes import Caller
 from muniment.settings.environment import processes_directory
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.fleet.tokens import caller_of
 from muniment.web.authentication import Authentication
 from muniment.web.bodies import BodyReader
@@ -49,11 +51,13 @@ class Desk:
     def __init__(self, tracker: ServedTracker, metrics: ServerMetrics, *, read_only: bool = False) -> None:
         self.db: Database = opened(tracker.place, read_only=read_only, written=True)
         self._lease_s, self._metrics = tracker.order.lease_s, metrics
+        self._shows = tracker.order.plane is not None
 
     @cached_property
     def fleet(self) -> Dispatch:
         """The calls of pipelines; for a database that is written."""
-        return Dispatch(self.db, lease_s=self._lease_s, finishes=self._metrics.finishes)
+        logs = JobLogs(ServerEntries, shows=self._shows)
+        return Dispatch(self.db, lease_s=self._lease_s, finishes=self._metrics.finishes, logs=logs)
 
     def close(self) -> None:
         """Give the connection back."""
@@ -106,6 +110,8 @@ class ServerState:
         self.authentication = Authentication(self._look_up)
         self.page_polls, self.news_polls = Polls(), Polls()
         self.stopping = False
+        self.swept = 0
+        """Times that it swept; it grows while pages are handed out and taken in."""
         self.used: set[str] = set()
         """Tokens that were used since that was last noted."""
 

@@ -43,6 +43,7 @@ async def _sweep(server: ServerState) -> None:
     if await server.pages.run(lambda desk: desk.fleet.sweep()):
         server.page_polls.wake()
         server.news_polls.wake()
+    server.swept += 1
 
 
 async def _note_uses(server: ServerState) -> None:

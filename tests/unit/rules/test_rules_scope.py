@@ -130,7 +130,9 @@ def test_every_way_of_finding_has_a_kind_and_offers_as_its_kind():
     like = {
         Kind.LINK: LINK, Kind.REQUISITE: REQUISITE, Kind.FRAME: FRAME, Kind.REDIRECT: REDIRECT, Kind.LISTED: LISTED,
     }  # fmt: skip
-    assert [one for one in FoundAs if offered(BOTH, one) != offered(BOTH, like[one.kind])] == []
+    others = [one for one in FoundAs if offered(BOTH, one) != offered(BOTH, like[one.kind])]
+    assert others == [FoundAs.START_LINE]  # which is as near as a start URL
+    assert offered(START, FoundAs.START_LINE, scope(page_only=True)) == (0, FAR)
 
 
 @pytest.mark.parametrize(

@@ -81,5 +81,5 @@ def test_every_field_is_an_option_with_a_sentence():
     told = {name: option for name, _, _, option in options()}
     of_browsers = RenderSettings.__struct_fields__
     own = [name for name in Settings.__struct_fields__ if name not in of_browsers]
-    assert ["seed", *told] == [*own, *of_browsers]
+    assert ["seed", "start_list", *told] == [*own, *of_browsers]
     assert all(option.help.endswith((".", ").")) for option in told.values())

@@ -17,7 +17,7 @@ from muniment.settings.table import Settings
 __all__ = ["PipelineSettings"]
 
 _OF_MACHINE = (
-    "warc_size", "min_free", "proxy", "auth_file", "insecure", "allow_private",
+    "warc_size", "min_free", "proxy", "auth_file", "allow_private",
     "browser_path", "tabs", "browser_memory",
 )  # fmt: skip
 
@@ -61,6 +61,8 @@ class PipelineSettings(Struct, frozen=True, kw_only=True):
             max_pages=None,
             max_bytes=None,
             max_time=None,
+            # jobs of ArchiveBot's queues are fetched so everywhere; no other job can ask for it
+            insecure=machine.insecure or own.insecure,
             **laid,
         )
 

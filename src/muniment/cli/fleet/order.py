@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from muniment.app.inputs.ignore_sets import imported_set
+from muniment.app.inputs.scripts import read_script
 from muniment.app.inputs.secrets import read_cookie_file
 from muniment.app.inputs.start_urls import start_urls
 from muniment.cli.options import click_option, read_settings
 from muniment.control.fleet.values import refusal_of
 from muniment.errors import UsageError
 from muniment.model.network.jobs import GivenCookie, JobOrder
+from muniment.model.rule import Rule
 from muniment.settings.table import Command, options
 from muniment.settings.written import option_name, written_settings
 
@@ -43,11 +45,17 @@ def order_of(urls: tuple[str, ...], given: dict[str, Any], *, is_list: bool, **t
             f"a URL of {next(iter(starts.accounts))} has an account, which every reader of the tracker would see: give "
             "it to `muniment pipeline --auth-file`"
         )
+    if settings.storage_state:
+        raise UsageError(
+            "--storage-state holds secrets that every reader of the tracker would see: give it to `muniment crawl`, or "
+            "the cookies alone with --cookies"
+        )
     imported = [pattern for file in settings.import_ignores for pattern in imported_set(file).patterns]
     return JobOrder(
         urls=list(starts.urls) if starts is not None else [],
         settings=written_settings(structs.replace(settings, seed="list" if is_list else "")),
         ignores=imported,
+        rules=[Rule(custom_js=read_script(settings.custom_js))] if settings.custom_js else [],
         cookies=_cookies(settings.cookies),
         is_list=is_list,
         **terms,

@@ -84,7 +84,7 @@ class _DirectoryLog:
 
     def read(self, state: LogState) -> list[bytes]:
         """The next lines of a commit; empty at its end."""
-        while entries := self._reader.read(state.position.length, _AT_ONCE):
+        while entries := self._reader.read(state.position, _AT_ONCE):
             wanted = [entry for entry in entries if _number(entry) > (self.since or 0)]
             if wanted:
                 job = self._job()

@@ -53,7 +53,8 @@ _WAYS = tuple(FoundAs)
 _LABELS = tuple(found_as.label for found_as in FoundAs)
 _SITEMAP = FoundAs.SITEMAP
 _LISTED = frozenset({FoundAs.SITEMAP, FoundAs.SITEMAP_URL})
-_READ_WHEREVER = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
+_START_LIST = FoundAs.START_LIST
+_READ_WHEREVER = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS, FoundAs.START_LIST})
 
 
 class ReadPolicy(Struct, frozen=True):
@@ -116,6 +117,8 @@ def evaluate(
     # the links of an answer that will be asked for again are taken from the last one
     target, found = _redirect(claim, exchange, outlinks) if done else ("", NOTHING)
     reads = done and not target and (not policy.listed or claim.found_as == _SITEMAP or bool(policy.heard))
+    if claim.found_as == _START_LIST and exchange.status != 200:
+        reads = False  # a page that says what is wrong has no start URLs
     document = _extracted(claim, exchange) if reads else None
     directives = _directives(said, document, policy) if policy.heard else policy.heard
     if policy.listed:

@@ -98,7 +98,7 @@ class HttpEngine:
             self._services.signal(claim.host, signal)
         if claim.depth >= 0 and self._need is not None:
             self._note_need(exchange, self._need)
-        beside = self._beside(claim, named) if claim.depth == 0 and self._sitemaps and exchange.status else ()
+        beside = self._beside(claim, named) if self._sitemaps and _has_sitemaps(claim) and exchange.status else ()
         return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside), visit)
 
     def _headers(self, claim: Claim) -> tuple[tuple[str, str], ...]:
@@ -262,3 +262,8 @@ def _visited(page: Evaluation | Refusal, visit: Visit) -> Page:
         for early in visit.before:
             early.body.close()
     return page
+
+
+def _has_sitemaps(claim: Claim) -> bool:
+    """Whether a page's site may have sitemaps that matter: a list of start URLs is on no site of the job."""
+    return claim.depth == 0 and claim.found_as != FoundAs.START_LIST

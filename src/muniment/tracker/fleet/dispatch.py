@@ -37,6 +37,7 @@ from muniment.tracker.fleet import assignments, sessions
 from muniment.tracker.fleet.claim_asks import AskedClaim, HandedOut, asked_claim, asking, check_call, keep_ask
 from muniment.tracker.fleet.hand_out import HandOut
 from muniment.tracker.fleet.job_dispatch import DrawnPages, JobDispatch
+from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.fleet.lease_clock import LeaseClock, clock_of
 from muniment.tracker.fleet.leases import LEASE_S, leases_of, tracker_id
 from muniment.tracker.fleet.open_jobs import OpenJobs
@@ -66,6 +67,7 @@ class Dispatch:
         lease_s: float = LEASE_S,
         clock: LeaseClock | None = None,
         finishes: Counter[str] | None = None,
+        logs: JobLogs | None = None,
     ) -> None:
         self._db = db
         self._finishes = Counter[str]() if finishes is None else finishes
@@ -73,7 +75,7 @@ class Dispatch:
         self._clock = clock or clock_of(db)
         self._leases = leases_of(db, self._clock, lease_s)
         self._desk = SessionDesk(db, self._clock, self._leases)
-        self._open_jobs = OpenJobs(db, self._clock)
+        self._open_jobs = OpenJobs(db, self._clock, logs)
         self._outline = Outline(db)
         self.offered = False
         """Whether the slots of the last claim were at jobs with pages, though none may have been due."""

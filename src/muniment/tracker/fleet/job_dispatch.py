@@ -16,7 +16,10 @@ from muniment.model.page import Claim
 from muniment.rules.host_rotation import HostRotation
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
+from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.job_log import LogRows
+from muniment.tracker.jobs.start_list import list_problem
 from muniment.tracker.open import load_frontier
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import Rejudging
@@ -35,19 +38,20 @@ class DrawnPages(Struct, frozen=True):
 
     picked: Wanted
     claims: list[Claim]
-    left_out: Counter[int]
-    """Pages that the rules leave out now, by host."""
+    left_out: list[tuple[int, str, str]]
+    """Host number, URL and reason of pages that the rules leave out now."""
 
 
 class JobDispatch:
     """Hands out the pages of one job, and keeps its state in line with them."""
 
-    def __init__(self, db: Database, job_id: int) -> None:
-        self._db, self.job_id, self._shared = db, job_id, db.shared
+    def __init__(self, db: Database, job_id: int, logs: JobLogs | None = None) -> None:
+        self._db, self.job_id, self._shared, self._logs = db, job_id, db.shared, logs
         self.frontier: Frontier = load_frontier(db, job_id)
         job = jobs.load_job(db, job_id)
         self.settings, self._age = jobs.settings_of(job), -1
         self.state = job.state
+        self._log = self._begun_log()
         self.judging = self._unfinished()
         self.pending: Counter[int] = Counter(self.frontier.pending())
         hosts = sorted(self.pending)
@@ -57,6 +61,14 @@ class JobDispatch:
         self._queue, self._turn = HostRotation(), 0
         for host in hosts:
             self._enqueue(host)
+
+    def _begun_log(self) -> LogRows | None:
+        """Its log, when Redis shows it."""
+        log = self._logs.of(self._db, self.job_id) if self._logs is not None else None
+        if log is not None:
+            log.reports = self.settings.ignore_reports == "on"
+            self.frontier.counters.log = log
+        return log
 
     def _enqueue(self, host: int) -> None:
         self._turn += 1
@@ -80,6 +92,8 @@ class JobDispatch:
         age = self.frontier.writers.settings_age()
         if age != self._age:
             self.settings, self._age = jobs.settings_of(jobs.load_job(self._db, self.job_id)), age
+            if self._log is not None:
+                self._log.reports = self.settings.ignore_reports == "on"
         return self.settings
 
     def claim(self, most: int, now: int, after: int, granted: Callable[[Wanted], Wanted]) -> DrawnPages:
@@ -87,7 +101,7 @@ class JobDispatch:
 
         `granted` leaves out hosts that nobody may be asked of now.
         """
-        drawn = DrawnPages([], [], Counter())
+        drawn = DrawnPages([], [], [])
         asked: set[int] = set()
         while picked := self._pick(most - len(drawn.claims), now, asked):
             asked.update(host for host, _ in picked)
@@ -96,14 +110,16 @@ class JobDispatch:
             if allowed:
                 batch = self.frontier.claim_within(allowed, now, after + len(drawn.claims))
                 drawn.claims.extend(batch.claims)
-                drawn.left_out.update(host for host, _, _ in batch.left_out)
+                drawn.left_out.extend(batch.left_out)
         return drawn
 
     def note(self, drawn: DrawnPages) -> None:
         """Note that claims were made, and that their transaction took place."""
         got = Counter(claim.host_id for claim in drawn.claims)
+        left_out = Counter(host for host, _, _ in drawn.left_out)
+        self._note_skipped([(url, reason) for _, url, reason in drawn.left_out])
         for host, asked in drawn.picked:
-            taken = got[host] + drawn.left_out[host]
+            taken = got[host] + left_out[host]
             # beside others, what is known of a host may be too much
             self.pending[host] = 0 if self._shared and taken < asked else self.pending[host] - taken
 
@@ -122,6 +138,11 @@ class JobDispatch:
             self._enqueue(host)
         return picked
 
+    def _note_skipped(self, skipped: list[tuple[str, str]]) -> None:
+        """List what newer rules leave out, where the job reports that."""
+        if skipped and self._log is not None and self._log.reports:
+            self._log.list_skipped(skipped)
+
     def look_again(self) -> None:
         """See whether another process left something to do."""
         if self._shared:
@@ -131,8 +152,11 @@ class JobDispatch:
     def upkeep(self) -> None:
         """Do one batch of the tracker's own work at the job."""
         self.look_again()
+        self._log = self._log or self._begun_log()
         if self.judging is not None:
-            self.add(self.judging.step().pending)
+            judged = self.judging.step()
+            self.add(judged.pending)
+            self._note_skipped(judged.skipped)
             self.judging = None if self.judging.done else self.judging
         if self.frontier.updating_depths:
             self.add(self.frontier.update_depths())
@@ -165,8 +189,10 @@ class JobDispatch:
             # somebody else made pages wait
             self.add(self.frontier.pending())
         if self.state == JobState.FINISHED:
-            captured = jobs.any_start_captured(self._db, self.job_id)
-            jobs.set_outcome(self._db, self.job_id, JobOutcome.COMPLETED if captured else JobOutcome.FAILED)
+            problem = list_problem(self._db, self.job_id)
+            captured = not problem and jobs.any_start_captured(self._db, self.job_id)
+            outcome = JobOutcome.COMPLETED if captured else JobOutcome.FAILED
+            jobs.set_outcome(self._db, self.job_id, outcome, problem)
         elif before == JobState.FINISHED:
             jobs.set_outcome(self._db, self.job_id, "")
         return self.state == JobState.FINISHED

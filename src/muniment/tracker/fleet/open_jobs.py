@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, TextClause, and_, func, literal_column, or
 from muniment.errors import NotFoundError
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.fleet.job_dispatch import JobDispatch
+from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.fleet.sessions import GivenBack
 from muniment.tracker.schema.changes import job_rulesets
@@ -32,9 +33,11 @@ _ASIDE, _LATER = _has(STASHED, "ix_pages_stashed"), _has(PARKED, "ix_pages_parke
 _IS_ACTIVE, _IS_DRAINING = (jobs.c.state == literal_column(f"'{state}'") for state in ("ACTIVE", "DRAINING"))
 _DRAINS = and_(jobs.c.drip == literal_column("0"), ~_PENDING, or_(_HELD, and_(_ASIDE, ~_LATER)))
 _SETTLED = and_(_JUDGED, _REPAIR.is_(None), or_(and_(_IS_ACTIVE, _PENDING), and_(_IS_DRAINING, _DRAINS)))
+# a kill may have come before the outcome
+_UNSAID = and_(jobs.c.state == literal_column("'FINISHED'"), jobs.c.outcome == literal_column("''"))
 _OPEN = Prepared(
     select(jobs.c.id, _IS_ACTIVE, _SETTLED)
-    .where(or_(_IS_ACTIVE, _IS_DRAINING), jobs.c.place_id == literal_column("''"))
+    .where(or_(_IS_ACTIVE, _IS_DRAINING, _UNSAID), jobs.c.place_id == literal_column("''"))
     .order_by(jobs.c.id)
 )
 """The jobs that have not ended, whether each is ACTIVE, and whether its state is that of its pages for now."""
@@ -43,8 +46,8 @@ _OPEN = Prepared(
 class OpenJobs:
     """Loads jobs when they come to hand, and lets those go that have ended."""
 
-    def __init__(self, db: Database, clock: LeaseClock) -> None:
-        self._db, self._clock = db, clock
+    def __init__(self, db: Database, clock: LeaseClock, logs: JobLogs | None = None) -> None:
+        self._db, self._clock, self._logs = db, clock, logs
         self._work: dict[int, JobDispatch] = {}
 
     def of(self, job_id: int) -> JobDispatch:
@@ -52,7 +55,7 @@ class OpenJobs:
         work = self._work.get(job_id)
         if work is None:
             self._check(job_id)
-            work = self._work[job_id] = JobDispatch(self._db, job_id)
+            work = self._work[job_id] = JobDispatch(self._db, job_id, self._logs)
         return work
 
     def _check(self, job_id: int) -> None:

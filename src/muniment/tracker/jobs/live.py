@@ -17,7 +17,9 @@ from muniment.tracker.jobs.store import latest_rules
 from muniment.tracker.schema.live import live_jobs
 from muniment.tracker.schema.tables import jobs
 
-__all__ = ["KeptLog", "Log", "keep_epoch", "keep_ident", "live_job", "log_position", "read_position"]
+__all__ = [
+    "EntryLog", "KeptLog", "Log", "keep_epoch", "keep_ident", "live_job", "log_position", "read_position",
+]  # fmt: skip
 
 _BEGUN = BatchInsert(live_jobs, "job_id", "started_at", conflict="IGNORE")
 _END = Prepared(
@@ -34,8 +36,8 @@ _END = Prepared(
 _POSITION = select(live_jobs.c.log_score, live_jobs.c.log_length, live_jobs.c.unknown, live_jobs.c.robots)
 _COLUMNS = (
     jobs.c.state, jobs.c.outcome, jobs.c.settings, jobs.c.paused, jobs.c.settings_age, jobs.c.explanation,
-    jobs.c.started_by, jobs.c.started_in, jobs.c.created_at, jobs.c.finished_at, live_jobs.c.ident, live_jobs.c.url,
-    live_jobs.c.epoch, live_jobs.c.started_at,
+    jobs.c.started_by, jobs.c.started_in, jobs.c.created_at, jobs.c.finished_at, jobs.c.reason, live_jobs.c.ident,
+    live_jobs.c.url, live_jobs.c.epoch, live_jobs.c.started_at, live_jobs.c.queued, live_jobs.c.pipeline,
 )  # fmt: skip
 
 
@@ -52,6 +54,16 @@ class Log(Protocol):
         """It is committed."""
 
 
+class EntryLog(Protocol):
+    """A log that is written with the pages whose entries it has."""
+
+    def write(self, pages: Sequence[PageResult], skipped: Sequence[tuple[str, str]] = ()) -> None:
+        """Write what became of pages, and URL and reason of what is left out, within the caller's transaction."""
+
+    def commit(self, totals: Totals) -> None:
+        """The caller's transaction is committed."""
+
+
 class KeptLog:
     """A log whose end is part of the transactions whose entries it has."""
 
@@ -62,8 +74,8 @@ class KeptLog:
     def _forget(self) -> None:
         self._log.forget()
 
-    def write(self, pages: Sequence[PageResult]) -> None:
-        """Write what became of pages, within the caller's transaction."""
+    def write(self, pages: Sequence[PageResult], _skipped: Sequence[tuple[str, str]] = ()) -> None:
+        """Write what became of pages, within the caller's transaction; what is left out comes by events."""
         end = self._log.write(pages)
         self._db.many(_END, [(end.score, end.length, end.unknown, end.robots, self._job_id)])
 
@@ -130,4 +142,7 @@ def live_job(db: Database, job_id: int) -> LiveJob:
         url=row.url or "",
         epoch=row.epoch or "",
         started_at=row.started_at or 0,
+        queued=row.queued or "",
+        pipeline=row.pipeline or "",
+        reason=row.reason,
     )

@@ -148,10 +148,11 @@ def create_job(db: Database, name: str, given: JobInput, digest: bytes, now: int
 
 
 @retrying_transaction
-def set_outcome(db: Database, job_id: int, outcome: str) -> None:
+def set_outcome(db: Database, job_id: int, outcome: str, reason: str = "") -> None:
     """Note why a job ended: completed, or failed when nothing could be captured."""
+    values = {"outcome": outcome, **({"reason": reason} if reason else {})}
     with db.transaction() as connection:
-        connection.execute(jobs.update().where(jobs.c.id == job_id).values(outcome=outcome))
+        connection.execute(jobs.update().where(jobs.c.id == job_id).values(values))
 
 
 @retrying_transaction

@@ -13,7 +13,7 @@ from muniment.model.page import PageOutcome, PageResult
 from muniment.model.queue import Totals
 from muniment.rules.retry import is_failed
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
-from muniment.tracker.jobs.live import KeptLog
+from muniment.tracker.jobs.live import EntryLog
 from muniment.tracker.schema.tables import RESPONSES, job_sums
 
 __all__ = ["Counters", "take_out", "totals_of"]
@@ -81,7 +81,7 @@ class Counters:
 
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
-        self.log: KeptLog | None = None
+        self.log: EntryLog | None = None
         """Has an entry for each exchange; None while nobody listens."""
         self._load()
         db.on_rollback(self._load)
@@ -125,8 +125,11 @@ class Counters:
                 else:
                     kind = _CLASSES.get(status // 100, "responses_unknown")
                     setattr(sums, kind, getattr(sums, kind) + 1)
+
+    def write_log(self, pages: Sequence[PageResult], skipped: Sequence[tuple[str, str]]) -> None:
+        """Write the log's entries of pages, and of what is left out; the last thing in a transaction."""
         if self.log is not None:
-            self.log.write(pages)
+            self.log.write(pages, skipped)
 
     def told(self) -> None:
         """What was added last is committed."""

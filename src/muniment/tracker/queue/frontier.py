@@ -230,8 +230,7 @@ class Frontier:
             # locked in order, so that sessions never wait for each other
             held = held_pages(self._db, self._job_id, sorted(told))
             accepted = [page for at, page in told.items() if at in held and held[at].claim_id == page.claim_id]
-            texts = dict(batch.urls)
-            repeated: list[int] = []
+            texts, repeated = dict(batch.urls), list[int]()
             untold: dict[int, list[bytes]] = {}
             if checked:
                 repeated = self._repeated(told, accepted)
@@ -265,12 +264,13 @@ class Frontier:
             if self.cookies:
                 pending += self._loops.learn(accepted, now)
             self.counters.save(self._depths.take_reopened())
+            self.counters.write_log(accepted, skipped := self.admission.take_skipped())
         self.counters.told()
         # new pages of a host do not wait for its retries
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
         shown = self.admission.take_shown()
         requisites = [(held[page].host_id, host, count) for (page, host), count in shown.items() if page in held]
-        skipped, missing = self.admission.take_skipped(), list({key for keys in untold.values() for key in keys})
+        missing = list({key for keys in untold.values() for key in keys})
         return FinishReport(accepted, dict(pending), due, skipped, requisites, repeated, missing, untold)
 
     def _repeated(self, told: dict[int, PageResult], accepted: list[PageResult]) -> list[int]:

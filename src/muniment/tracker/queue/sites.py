@@ -19,6 +19,7 @@ from muniment.tracker.stores.hosts import Hosts
 
 __all__ = ["Sites"]
 
+_GROWS = frozenset({FoundAs.REDIRECT, FoundAs.START_LINE})
 _URL = Prepared(
     select(pages.c.url).where(pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k")), "job", "k"
 )
@@ -68,16 +69,16 @@ class Sites:
         return pending
 
     def may_grow(self, starts: Iterable[PageResult]) -> bool:
-        """Whether some of these start pages redirect."""
-        return any(FoundAs.REDIRECT in page.outlinks[16::LINK_ENTRY] for page in starts)
+        """Whether some of these start pages redirect, or list start URLs."""
+        return any(not _GROWS.isdisjoint(page.outlinks[16::LINK_ENTRY]) for page in starts)
 
     def learn(self, starts: Iterable[PageResult], texts: dict[bytes, str]) -> Counter[int]:
-        """Follow the redirects of start pages to their hosts; returns pages newly pending."""
+        """Follow start pages to the hosts of their redirects and start URLs; returns pages newly pending."""
         pending: Counter[int] = Counter()
         for page in starts:
             entries = page.outlinks
             for i in range(0, len(entries), LINK_ENTRY):
-                if entries[i + 16] == FoundAs.REDIRECT:
+                if entries[i + 16] in _GROWS:
                     pending += self.add(self._url(entries[i : i + 16], texts))
         return pending
 

@@ -26,7 +26,7 @@ from sqlalchemy.schema import DDL
 from muniment.tracker.schema.changes import job_changes, job_rulesets
 from muniment.tracker.schema.cookies import cookies
 from muniment.tracker.schema.hooks import hook_files, hook_pages, hook_runs
-from muniment.tracker.schema.live import live_jobs
+from muniment.tracker.schema.live import job_log, live_jobs
 from muniment.tracker.schema.seeds import seed_repeats
 from muniment.tracker.schema.tables import (
     attempts,
@@ -52,6 +52,7 @@ __all__ = [
     "hook_runs",
     "host_permits",
     "job_changes",
+    "job_log",
     "job_numbers",
     "job_rulesets",
     "live_jobs",
@@ -76,6 +77,8 @@ PAUSED_WORDS = "why it takes no pages: disk | operator; or empty"
 LEASE_WORDS = "Unix ms by the clock of leases: it ends at the next sweep after that; in a file, as last written"
 GAP_WORDS = "longest gap between requests that its jobs or robots.txt ask for: with one, nobody else has the host"
 SERVED_WORDS = "Unix ms by the clock of leases: when a server swept last; leases are moved by what nobody served"
+PLANE_WORDS = "random, hex: the server that has the live plane; empty: none yet"
+PLANE_UNTIL_WORDS = "Unix ms by the clock of leases: so long it has it"
 LOCK_WORDS = "NONE | INDEFINITELY | UNTIL_FINISHED: while one is locked, its pipeline gets no other job"
 
 pipelines = Table(
@@ -190,6 +193,8 @@ trackers = Table(
     Column("number", Integer, primary_key=True, autoincrement=False, comment="1: there is one row"),
     Column("id", Text, nullable=False, comment="random, hex: which tracker this is; pipelines keep it"),
     Column("served_at", BigInteger, nullable=False, comment=SERVED_WORDS),
+    Column("plane", Text, nullable=False, server_default="", comment=PLANE_WORDS),
+    Column("plane_until", BigInteger, nullable=False, server_default="0", comment=PLANE_UNTIL_WORDS),
     sqlite_with_rowid=False,
     info={"holds": "what a served tracker is known by; none before it is served for the first time"},
 )
@@ -254,6 +259,7 @@ for _growing in (
     seeds,
     seed_repeats,
     hosts,
+    job_log,
 ):
     for _key in _growing.foreign_key_constraints:
         _key.ddl_if(dialect="sqlite")

@@ -1,0 +1,63 @@
+"""The options of the live plane of `serve`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from muniment.app.serve import PlaneOrder
+from muniment.live.address import parse_redis
+from muniment.live.ports import PlaneOptions
+from muniment.settings.environment import redis_given, redis_password_given
+from muniment.settings.live import parse_roles
+
+__all__ = ["plane_options", "plane_order"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_OPTIONS = (
+    click.option("--redis", metavar="URL", help="Show and steer jobs over this Redis [default: MUNIMENT_REDIS]"),
+    click.option(
+        "--redis-roles",
+        default="all",
+        show_default=True,
+        metavar="LIST",
+        help="What this process does there: all, or some of analyzer, broadcaster, trimmer, reaper, taker.",
+    ),
+    click.option(
+        "--redis-log-keep", default=10_000, show_default=True, metavar="N", help="Log entries of a job that stay there."
+    ),
+    click.option(
+        "--reap-after",
+        default=7200.0,
+        metavar="S",
+        help="Seconds without a heartbeat until a job has failed; 0: never.",
+    ),
+    click.option(
+        "--announce",
+        type=click.Choice(["queue", "feed", "off"]),
+        default="queue",
+        show_default=True,
+        help="Announce jobs there: in the queue of posts, or the feed.",
+    ),
+)
+
+
+def plane_options(command: _Command) -> _Command:
+    """Give a command these options."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def plane_order(
+    redis: str | None, redis_roles: str, redis_log_keep: int, reap_after: float, announce: str
+) -> PlaneOrder | None:
+    """The live plane that is asked for; None for none. Raises UsageError."""
+    roles = parse_roles(redis_roles)
+    if not (redis or redis_given()):
+        return None
+    address, password = parse_redis(redis or redis_given(), secret=not redis)
+    options = PlaneOptions(roles=roles, keep=max(1, redis_log_keep), announce=announce, reap_after=reap_after)
+    return PlaneOrder(address=address, password=password or redis_password_given(), options=options)

@@ -1,0 +1,177 @@
+"""The live plane of a server: all its jobs and pipelines are shown, and jobs are taken from the queues."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+
+from msgspec import Struct
+from redis.exceptions import ResponseError
+
+from muniment.clock import monotonic, now_ms
+from muniment.live import layout
+from muniment.live.entries import last_lines
+from muniment.live.fleet_log import FleetLog
+from muniment.live.link import Client, RedisLink, typed
+from muniment.live.pipelines import drop_record, machine_fields, write_record
+from muniment.live.plane import MOST_HEARD
+from muniment.live.plane_thread import PlaneThread
+from muniment.live.ports import FleetPort, PlaneOptions
+from muniment.live.reaper import Reaper
+from muniment.live.record import JobRecord
+from muniment.live.taker import Taker
+from muniment.model.network.live import ConnectedPipeline, LogEntry, ShownJob
+
+__all__ = ["FleetPlane"]
+
+_log = logging.getLogger(__name__)
+_SHARE = 20
+"""Counting pages takes this part of the time, at most."""
+
+
+class _Shown(Struct):
+    """A job that is shown."""
+
+    log: FleetLog
+    record: JobRecord
+    counted_at: float = 0.0
+    """When its pages are counted next."""
+
+
+class FleetPlane(PlaneThread):
+    """Runs until it is closed; does nothing while another server of the tracker has the live plane."""
+
+    def __init__(self, link: RedisLink, port: FleetPort, options: PlaneOptions) -> None:
+        super().__init__(link)
+        self._port, self._options = port, options
+        self._reaper = Reaper(options.reap_after) if "reaper" in options.roles else None
+        self._taker = Taker(port) if "taker" in options.roles else None
+        self._shown: dict[int, _Shown] = {}
+        self._machines: list[ConnectedPipeline] = []
+        self._server, self._held, self._swept = "", False, 0
+
+    def close(self) -> None:
+        """End; an answer is waited for no longer than a few seconds."""
+        self._end()
+
+    def _arrive(self, client: Client, server: str) -> None:
+        self._server = server
+        self._shown.clear()
+
+    def _step(self, client: Client, *, second: bool) -> None:
+        if second:
+            self._held = self._port.holds()
+        if not self._held:
+            self._shown.clear()
+            return
+        heard = {channel for channel, _ in self._link.heard(MOST_HEARD)}
+        jobs = self._port.jobs()
+        if second:
+            self._each_second(client, jobs)
+        for job in jobs:
+            self._tend(client, job, heard, second=second)
+
+    def _each_second(self, client: Client, jobs: Sequence[ShownJob]) -> None:
+        self._port.begin()
+        before, self._machines = self._machines, self._port.machines()
+        for machine in self._machines:
+            write_record(client, layout.pipeline_key(machine.instance), machine_fields(machine))
+        there = {machine.instance for machine in self._machines}
+        for machine in before:
+            if machine.instance not in there:
+                drop_record(client, layout.pipeline_key(machine.instance))
+        if self._reaper is not None:
+            self._reaper.step(client)
+        if self._taker is not None:
+            self._taker.step(client, self._server, self._machines, jobs)
+        self._beat()
+
+    def _beat(self) -> None:
+        """A server that hands out no pages gives no heartbeat."""
+        swept = self._port.swept()
+        if swept != self._swept:
+            self._swept = swept
+            for one in self._shown.values():
+                one.record.beat += 1
+
+    def _tend(self, client: Client, job: ShownJob, heard: Collection[str], *, second: bool) -> None:
+        """Show one job; what is wrong with its keys costs no other."""
+        try:
+            self._show(client, job, heard, second=second)
+        except LookupError:
+            self._shown.pop(job.job_id, None)
+        except ResponseError as error:
+            if "WRONGTYPE" not in str(error):
+                raise
+            _log.debug("in the record of job %d", job.job_id, exc_info=True)
+            self._shown.pop(job.job_id, None)
+
+    def _show(self, client: Client, job: ShownJob, heard: Collection[str], *, second: bool) -> None:
+        one = self._shown.get(job.job_id)
+        if one is None:
+            if job.over and self._tells_end(client, job):
+                self._port.set_shown(job.job_id, ended=True)
+                return
+            one = self._begin(client, job)
+        one.log.state = job.log
+        if job.age != job.said:
+            self._port.say_changes(job.job_id)
+        if job.over and not job.ending:
+            self._port.say_end(
+                job.job_id, [LogEntry(now_ms(), line) for line in last_lines(self._port.job(job.job_id).job())]
+            )
+        elif job.ending and not job.over:
+            self._port.set_shown(job.job_id, ended=False)
+        if second:
+            self._each_second_of(client, job, one)
+        if layout.job_channel(one.record.ident) in heard:
+            one.record.look()
+        one.record.check(client)
+        one.record.send(client, beat=second)
+        one.log.keep()
+        if job.over and job.ending:
+            self._end_of(client, job, one)
+
+    def _tells_end(self, client: Client, job: ShownJob) -> bool:
+        """Whether Redis has the end of a job; a kill came before the tracker had that."""
+        told = typed(lambda: client.hget(job.ident, "counted")) if job.ident else None
+        return bool(told == job.outcome.encode() and self._port.job(job.job_id).job().epoch == self._server)
+
+    def _begin(self, client: Client, job: ShownJob) -> _Shown:
+        port, log = self._port.job(job.job_id), FleetLog(self._port, job.job_id, job.log)
+        pipeline_id = layout.pipeline_key(port.job().pipeline)
+        target = "" if job.ident else self._port.target(job.job_id)
+        record = JobRecord(log, port, self._options, pipeline_id, target, notices=True)
+        record.arrive(client, self._server)
+        self._link.listen(layout.job_channel(record.ident))
+        one = self._shown[job.job_id] = _Shown(log, record)
+        return one
+
+    def _each_second_of(self, client: Client, job: ShownJob, one: _Shown) -> None:
+        now = monotonic()
+        if now >= one.counted_at:
+            one.record.queued = max(one.record.queued, self._port.known(job.job_id))
+            one.counted_at = monotonic() + max(1.0, _SHARE * (monotonic() - now))
+        at_it = next((machine.instance for machine in self._machines if job.job_id in machine.jobs), "")
+        if at_it and one.record.pipeline_id != layout.pipeline_key(at_it):
+            one.record.pipeline_id = layout.pipeline_key(at_it)
+            client.hset(one.record.ident, "pipeline_id", one.record.pipeline_id)
+            self._port.keep_pipeline(job.job_id, at_it)
+
+    def _end_of(self, client: Client, job: ShownJob, one: _Shown) -> None:
+        one.record.queued = max(one.record.queued, self._port.known(job.job_id))
+        one.record.end(client, self._port.job(job.job_id).job())
+        self._port.set_shown(job.job_id, ended=True)
+        self._link.mute(layout.job_channel(one.record.ident))
+        del self._shown[job.job_id]
+
+    def _finish(self, client: Client) -> None:
+        if not (self._held and self._port.holds()):
+            return
+        for job_id, one in self._shown.items():
+            one.record.end(client, self._port.job(job_id).job())
+        for machine in self._machines:
+            drop_record(client, layout.pipeline_key(machine.instance))
+        if self._reaper is not None:
+            self._reaper.leave(client)
+        self._port.leave()

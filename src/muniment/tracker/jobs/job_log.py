@@ -1,0 +1,129 @@
+"""The log of a job of a server: rows that are written in the transactions whose entries they are.
+
+Its numbers are taken last in a transaction, so that writers beside each other wait for no more than a commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sqlalchemy import bindparam, select, update
+
+from muniment.model.network.live import LogEntry
+from muniment.model.page import PageResult
+from muniment.model.queue import Totals
+from muniment.tracker.db.database import BatchInsert, Database, Prepared, retrying_transaction
+from muniment.tracker.jobs.audit import changes_of
+from muniment.tracker.schema.live import job_log, live_jobs
+
+__all__ = [
+    "BEGUN",
+    "EntryText",
+    "LogRows",
+    "add_entries",
+    "add_lines",
+    "entries_after",
+    "is_shown",
+    "say_changes",
+]
+
+BEGUN = BatchInsert(live_jobs, "job_id", "started_at", conflict="IGNORE")
+"""Redis shows a job from a time on (Unix ms)."""
+_INSERT = BatchInsert(job_log, "job_id", "seq", "entry")
+_SHOWN = Prepared(select(live_jobs.c.job_id).where(live_jobs.c.job_id == bindparam("job")), "job")
+_AFTER = Prepared(
+    select(job_log.c.entry)
+    .where(job_log.c.job_id == bindparam("job"), job_log.c.seq > bindparam("after"), job_log.c.seq <= bindparam("end"))
+    .order_by(job_log.c.seq),
+    "job", "after", "end",
+)  # fmt: skip
+
+
+class EntryText(Protocol):
+    """How entries are written."""
+
+    def of_pages(
+        self, pages: Sequence[PageResult], skipped: Sequence[tuple[str, str]], *, reports: bool
+    ) -> list[LogEntry]:
+        """The entries of pages, and with `reports` those of what patterns left out."""
+
+    def encoded(self, seq: int, entry: LogEntry) -> bytes:
+        """An entry with its number."""
+
+
+class LogRows:
+    """Writes the log of one job with its pages."""
+
+    def __init__(self, db: Database, job_id: int, text: EntryText) -> None:
+        self._db, self._job_id, self._text = db, job_id, text
+        self.reports = False
+        """Whether it lists URLs that patterns leave out."""
+
+    def write(self, pages: Sequence[PageResult], skipped: Sequence[tuple[str, str]] = ()) -> None:
+        """Write what became of pages, and what is left out, within the caller's transaction."""
+        add_entries(self._db, self._job_id, self._text.of_pages(pages, skipped, reports=self.reports), self._text)
+
+    @retrying_transaction
+    def list_skipped(self, skipped: Sequence[tuple[str, str]]) -> None:
+        """Write URL and reason of what newer rules leave out."""
+        with self._db.transaction():
+            self.write((), skipped)
+
+    def commit(self, totals: Totals) -> None:
+        """Nothing: who reads it reads what is committed."""
+
+
+def add_entries(db: Database, job_id: int, entries: Sequence[LogEntry], text: EntryText) -> None:
+    """Add entries to a log, within the caller's transaction; they begin it, if there is none."""
+    if not entries:
+        return
+    answers = [entry for entry in entries if entry.status is not None]
+    unknown = sum(bool(entry.status) and not 100 <= (entry.status or 0) < 600 for entry in answers)
+    robots = sum(entry.text.endswith("/robots.txt") for entry in answers)
+    c = live_jobs.c
+    numbered = (
+        update(live_jobs)
+        .where(c.job_id == job_id)
+        .values(log_score=c.log_score + len(entries), unknown=c.unknown + unknown, robots=c.robots + robots)
+        .returning(c.log_score)
+    )
+    last = db.connection.execute(numbered).scalar()
+    if last is None:
+        db.many(BEGUN, [(job_id, entries[0].at)])
+        last = db.connection.execute(numbered).scalar_one()
+    first = int(last) - len(entries) + 1
+    db.many(_INSERT, [(job_id, seq, text.encoded(seq, entry)) for seq, entry in enumerate(entries, first)])
+
+
+@retrying_transaction
+def add_lines(db: Database, job_id: int, lines: Sequence[LogEntry], text: EntryText) -> None:
+    """Add lines for operators."""
+    with db.transaction():
+        add_entries(db, job_id, lines, text)
+
+
+@retrying_transaction
+def say_changes(db: Database, job_id: int, text: EntryText) -> None:
+    """Add a line for each change of the job that its log does not have yet."""
+    c = live_jobs.c
+    with db.transaction():
+        said = int(db.connection.execute(select(c.said).where(c.job_id == job_id).with_for_update()).scalar_one())
+        made = changes_of(db, job_id, said)
+        lines = [
+            LogEntry(one.at, f"{one.who or 'somebody'} changed {one.what}: {one.before or '-'} -> {one.after or '-'}")
+            for one in made
+        ]
+        add_entries(db, job_id, lines, text)
+        if made:
+            db.connection.execute(update(live_jobs).where(c.job_id == job_id).values(said=made[-1].age))
+
+
+def is_shown(db: Database, job_id: int) -> bool:
+    """Whether Redis shows a job, so that it has a log."""
+    return bool(db.rows(_SHOWN, (job_id,)))
+
+
+def entries_after(db: Database, job_id: int, after: int, end: int) -> list[bytes]:
+    """The entries of a log after a number, up to another."""
+    return [bytes(entry) for (entry,) in db.rows(_AFTER, (job_id, after, end))]

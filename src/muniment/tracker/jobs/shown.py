@@ -1,0 +1,145 @@
+"""The jobs of a server that Redis shows: which they are, how they stand, and how far their ends are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+from sqlalchemy import func, or_, select, update
+
+from muniment.errors import UsageError
+from muniment.model.job import JobState
+from muniment.model.network.live import LogEntry, LogPosition, LogState, ShownJob
+from muniment.model.pipeline import tags_of
+from muniment.model.queue import Totals
+from muniment.tracker.db.database import Database, retrying_transaction
+from muniment.tracker.jobs.job_log import BEGUN, EntryText, add_entries
+from muniment.tracker.schema.live import live_jobs
+from muniment.tracker.schema.pipelines import trackers
+from muniment.tracker.schema.tables import RESPONSES, job_sums, jobs
+
+__all__ = [
+    "LiveStart", "ShownEnding", "TakenBeforeError", "begin_shown", "begin_taken", "hold_plane", "keep_pipeline",
+    "say_end", "set_ending", "shown_jobs", "unshown_jobs",
+]  # fmt: skip
+
+_L = live_jobs.c
+_GOING = jobs.c.state.in_([JobState.ACTIVE.value, JobState.DRAINING.value])
+_FLEET = jobs.c.place_id == ""
+_SUMS = (
+    "pages_captured", "pages_failed", "starts_captured", "requisites_captured", "payload_bytes",
+    *(f"responses_{name}" for name in RESPONSES), "errors",
+)  # fmt: skip
+"""In the order of `Totals`."""
+
+
+class ShownEnding(StrEnum):
+    """How far the end of a job is shown."""
+
+    NONE = ""
+    SAID = "SAID"
+    """Its log has it."""
+    SHOWN = "SHOWN"
+    """So does Redis."""
+
+
+class LiveStart(Struct, frozen=True, kw_only=True):
+    """What a job begins with that was taken from a queue of Redis."""
+
+    ident: str
+    url: str
+    queued: str
+    epoch: str
+    """The state of the server that has its record."""
+
+
+class TakenBeforeError(UsageError):
+    """A job was taken from a queue before."""
+
+    def __init__(self, job_id: int) -> None:
+        super().__init__(f"it is job {job_id}")
+        self.job_id = job_id
+
+
+def begin_taken(db: Database, job_id: int, start: LiveStart, now: int) -> None:
+    """Within the transaction that makes a job: note where it came from.
+
+    Raises TakenBeforeError when it was taken before, or another job of its name runs.
+    """
+    # of two servers that take it at once the second waits here
+    db.take_names([start.ident])
+    again = or_(_L.queued == start.queued, _GOING)
+    known = select(_L.job_id).join(jobs, jobs.c.id == _L.job_id).where(_L.ident == start.ident, again)
+    if (before := db.connection.execute(known).scalar()) is not None:
+        raise TakenBeforeError(int(before))
+    row = {"ident": start.ident, "url": start.url, "queued": start.queued, "epoch": start.epoch, "started_at": now}
+    db.connection.execute(live_jobs.insert().values(job_id=job_id, **row))
+
+
+@retrying_transaction
+def begin_shown(db: Database, job_ids: Sequence[int], now: int) -> None:
+    """Have Redis show jobs from now on (Unix ms)."""
+    with db.transaction():
+        db.many(BEGUN, [(job_id, now) for job_id in job_ids])
+
+
+def unshown_jobs(db: Database) -> list[int]:
+    """The jobs that run, and that Redis does not show."""
+    found = select(jobs.c.id).outerjoin(live_jobs).where(_GOING, _FLEET, _L.job_id.is_(None))
+    return [int(job_id) for job_id in db.connection.execute(found.order_by(jobs.c.id)).scalars()]
+
+
+def shown_jobs(db: Database) -> list[ShownJob]:
+    """How the jobs stand that run, or whose ends Redis does not show yet: one look at all of it."""
+    summed = [func.sum(job_sums.c[name]) for name in _SUMS]
+    rows = db.connection.execute(
+        select(
+            jobs.c.id, _L.ident, jobs.c.state, jobs.c.outcome, jobs.c.settings_age, _L.said, _L.ending, jobs.c.paused,
+            jobs.c.tags, _L.log_score, _L.log_length, _L.unknown, _L.robots, *summed,
+        )
+        .select_from(jobs.join(live_jobs).outerjoin(job_sums, job_sums.c.job_id == jobs.c.id))
+        .where(_FLEET, or_(_GOING, _L.ending != ShownEnding.SHOWN.value))
+        .group_by(jobs.c.id, live_jobs.c.job_id)
+        .order_by(jobs.c.id)
+    )  # fmt: skip
+    return [
+        ShownJob(*rest[:7], bool(rest[7]), tags_of(rest[8]), LogState(LogPosition(*rest[9:13]), _totals(rest[13:])))
+        for rest in rows
+    ]
+
+
+def _totals(sums: Sequence[int | None]) -> Totals:
+    return Totals(*(int(value or 0) for value in sums))
+
+
+@retrying_transaction
+def say_end(db: Database, job_id: int, lines: Sequence[LogEntry], text: EntryText) -> None:
+    """Add the last lines of a job that has ended to its log, once."""
+    with db.transaction():
+        said = update(live_jobs).where(_L.job_id == job_id, _L.ending == "").values(ending=ShownEnding.SAID.value)
+        if db.connection.execute(said).rowcount:
+            add_entries(db, job_id, lines, text)
+
+
+@retrying_transaction
+def set_ending(db: Database, job_id: int, ending: ShownEnding) -> None:
+    """Keep how far the end of a job is shown; not at all when it goes on."""
+    with db.transaction():
+        db.connection.execute(update(live_jobs).where(_L.job_id == job_id).values(ending=ending.value))
+
+
+@retrying_transaction
+def keep_pipeline(db: Database, job_id: int, instance: str) -> None:
+    """Keep which pipeline works at a job."""
+    with db.transaction():
+        db.connection.execute(update(live_jobs).where(_L.job_id == job_id).values(pipeline=instance))
+
+
+@retrying_transaction
+def hold_plane(db: Database, server: str, now: int, lasts_ms: int) -> bool:
+    """Whether a server has the live plane of this tracker, for some time from `now` (by the clock of leases)."""
+    free = or_(trackers.c.plane == server, trackers.c.plane_until < now)
+    with db.transaction():
+        held = update(trackers).where(trackers.c.number == 1, free).values(plane=server, plane_until=now + lasts_ms)
+        return bool(db.connection.execute(held).rowcount)

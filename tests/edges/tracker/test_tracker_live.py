@@ -1,0 +1,100 @@
+"""Logs of jobs in rows, jobs that queues of Redis bring, and who has the live plane: on both databases."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from fleet_harness import Fleet
+from sqlalchemy import select
+
+from muniment.live.entries import ServerEntries
+from muniment.model.change import PauseJob, ResumeJob
+from muniment.model.network.live import LogEntry
+from muniment.settings.table import Settings
+from muniment.tracker.connect import opened
+from muniment.tracker.jobs import job_log, shown, store
+from muniment.tracker.jobs.changes import amend
+from muniment.tracker.jobs.live import live_job
+from muniment.tracker.open import JobStart, StartPages, submit_job
+from muniment.tracker.schema.live import live_jobs
+
+TEXT = ServerEntries()
+
+
+def entries(fleet: Fleet, job: int) -> list[dict[str, object]]:
+    return [json.loads(entry) for entry in job_log.entries_after(fleet.db, job, 0, 1 << 30)]
+
+
+def test_writers_beside_each_other_leave_no_gap(fleet: Fleet) -> None:
+    job = fleet.job("http://a.example/")
+    shown.begin_shown(fleet.db, [job], 1)
+
+    def write(name: str) -> None:
+        db = opened(fleet.place)
+        for number in range(25):
+            lines = [LogEntry(number, f"{name} {number} {part}") for part in range(4)]
+            job_log.add_lines(db, job, lines, TEXT)
+        db.close()
+
+    names = ["a", "b", "c"] if fleet.db.shared else ["a"]
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, names))
+    log = entries(fleet, job)
+    assert [entry["seq"] for entry in log] == list(range(1, 100 * len(names) + 1))
+    assert len({entry["message"] for entry in log}) == len(log)
+    assert shown.shown_jobs(fleet.db)[0].log.position.score == len(log)
+
+
+def test_changes_and_ends_have_their_lines_once(fleet: Fleet) -> None:
+    job = fleet.job("http://a.example/")
+    shown.begin_shown(fleet.db, [job], 1)
+    for change in (PauseJob("somebody"), ResumeJob("redis")):
+        amend(fleet.db, store.load_job(fleet.db, job), change, 5)
+        job_log.say_changes(fleet.db, job, TEXT)
+        job_log.say_changes(fleet.db, job, TEXT)
+    for _ in range(2):
+        shown.say_end(fleet.db, job, [LogEntry(7, "the end")], TEXT)
+    assert [entry["message"] for entry in entries(fleet, job)] == [
+        "somebody changed paused: no -> yes",
+        "redis changed paused: yes -> no",
+        "the end",
+    ]
+    assert [(one.age, one.said, one.ending) for one in shown.shown_jobs(fleet.db)] == [(2, 2, "SAID")]
+
+
+def test_a_transaction_that_is_undone_leaves_no_entry(fleet: Fleet) -> None:
+    job = fleet.job("http://a.example/")
+    shown.begin_shown(fleet.db, [job], 1)
+    with pytest.raises(ZeroDivisionError), fleet.db.transaction():
+        job_log.add_entries(fleet.db, job, [LogEntry(1, "never")], TEXT)
+        raise ZeroDivisionError
+    job_log.add_lines(fleet.db, job, [LogEntry(1, "first")], TEXT)
+    assert [(entry["seq"], entry["message"]) for entry in entries(fleet, job)] == [(1, "first")]
+
+
+def test_what_a_queue_brings_is_made_once(fleet: Fleet) -> None:
+    start = shown.LiveStart(ident="x" * 25, url="http://a.example/#2", queued="1700000000", epoch="e")
+
+    def take(taken: shown.LiveStart) -> int:
+        starts = StartPages(("http://a.example/",))
+        return submit_job(fleet.db, "a", Settings(), starts, 9, start=JobStart(taken=taken)).job.job_id
+
+    job = take(start)
+    for again in (start, shown.LiveStart(ident=start.ident, url=start.url, queued="1700000001", epoch="e")):
+        with pytest.raises(shown.TakenBeforeError):
+            take(again)
+    assert fleet.db.connection.execute(select(live_jobs.c.job_id)).scalars().all() == [job]
+    seen = live_job(fleet.db, job)
+    assert (seen.ident, seen.url, seen.queued, seen.epoch) == (start.ident, start.url, start.queued, "e")
+    assert shown.unshown_jobs(fleet.db) == []
+
+
+def test_one_server_has_the_live_plane(fleet: Fleet) -> None:
+    _ = fleet.dispatch.tracker_id
+    asked = ("a", 1), ("b", 5), ("a", 9), ("b", 19), ("b", 20)
+    held = [shown.hold_plane(fleet.db, name, now, 10) for name, now in asked]
+    assert held == [True, False, True, False, True]
+    assert shown.hold_plane(fleet.db, "b", 21, -1)
+    assert shown.hold_plane(fleet.db, "a", 22, 10)
