@@ -229,6 +229,13 @@ def test_the_api_of_local_runs(shown: tuple[Dashboard, str], tmp_path: Path) -> 
     assert any(row["label"] == "dashboard" for row in rows)
 
 
+def test_results_begin_with_the_attempts(shown: tuple[Dashboard, str]) -> None:
+    dashboard, url = shown
+    text = dashboard.ask("GET", f"/jobs/1/results?url={url}broken")[2]
+    assert 'data-testid="attempts"' in text and "<dt>Last status</dt><dd>500" in text
+    assert 'data-testid="attempts"' not in dashboard.ask("GET", f"/jobs/1/results?url={url}never")[2]
+
+
 def test_processes(shown: tuple[Dashboard, str]) -> None:
     dashboard, _ = shown
     text = dashboard.ask("GET", "/processes?type=cli&status=running&q=dashboard")[2]

@@ -110,7 +110,7 @@ def test_who_may_do_what(ask: Ask, origin: str, tokens: dict[str, str]) -> None:
 
 
 def test_a_pipeline_at_work_is_seen_and_steered(
-    muniment: Any, origin: str, tokens: dict[str, str], site: GatedSite, tmp_path: Path
+    muniment: Any, ask: Ask, origin: str, tokens: dict[str, str], site: GatedSite, tmp_path: Path
 ) -> None:
     (tmp_path / "p1.token").write_text(tokens["p1"])
     muniment.start("pipeline", origin, "-o", tmp_path / "p1", "--token-file", tmp_path / "p1.token", "--allow-private")
@@ -136,9 +136,34 @@ def test_a_pipeline_at_work_is_seen_and_steered(
         page.goto(f"{origin}/pipelines")
         assert page.run(f"{named('pipeline')}.innerText.includes('live')")
         check_for_everyone(page, origin)
+        check_ends(ask, origin, tokens)
         page.goto(f"{origin}/jobs/1")
         page.run(f"{named('action-abort-confirm')}.click()")
         page.wait(f"{named('job')}?.dataset.state === 'aborted'")
+
+
+def check_ends(ask: Ask, origin: str, tokens: dict[str, str]) -> None:
+    """A worker of the pipeline is ended by who may, and another takes its place."""
+
+    def workers() -> set[str]:
+        text = ask("GET", "/v1/processes?type=worker&status=running", Authorization=f"Bearer {tokens['looker']}")[2]
+        return {row["id"] for row in json.loads(text)["processes"]}
+
+    wait_until(workers, "the pipeline reports its worker")
+    [worker] = workers()
+    for name in ("looker", "adder"):
+        cookie = sign_in(ask, origin, tokens[name])
+        assert ask("POST", f"/processes/{worker}/kill", "", Origin=origin, Cookie=cookie)[0] == 403
+        assert ask("POST", f"/v1/processes/{worker}/kill", Authorization=f"Bearer {tokens[name]}")[0] == 403
+    boss = sign_in(ask, origin, tokens["boss"])
+    for nobody in ("1", "f" * 32, "x"):
+        status, _, text = ask("POST", f"/processes/{nobody}/kill", "", Origin=origin, Cookie=boss)
+        assert status == 404 and "muniment process kill" in text
+    status, headers, text = ask("POST", f"/processes/{worker}/kill", "", Origin=origin, Cookie=boss)
+    assert (status, headers.get("location")) == (303, f"/processes/{worker}?done=kill"), text
+    wait_until(lambda: worker not in workers(), "it has ended")
+    again = ask("POST", f"/v1/processes/{worker}/kill", Authorization=f"Bearer {tokens['boss']}")
+    assert (again[0], "has ended already" in again[2]) == (422, True)
 
 
 def check_for_everyone(page: BrowserPage, origin: str) -> None:

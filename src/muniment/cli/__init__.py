@@ -34,6 +34,7 @@ _COMMANDS = {
     "dashboard": ("muniment.cli.pages.dashboard", "dashboard"),
     "why": ("muniment.cli.why", "why"),
     "results": ("muniment.cli.results", "results"),
+    "live": ("muniment.cli.live.plane", "live"),
     "firehose": ("muniment.cli.live.firehose", "firehose"),
     "set": ("muniment.cli.set", "set_"),
     "job": ("muniment.cli.fleet.changes", "job"),

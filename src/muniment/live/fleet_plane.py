@@ -58,6 +58,10 @@ class FleetPlane(PlaneThread):
         self._server = server
         self._shown.clear()
 
+    def _standing(self) -> dict[str, str]:
+        held = {"roles": ",".join(sorted(self._options.roles)), "reaper": self._reaper.token if self._reaper else ""}
+        return held if self._held else {}
+
     def _step(self, client: Client, *, second: bool) -> None:
         if second:
             self._held = self._port.holds()

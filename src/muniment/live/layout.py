@@ -13,14 +13,17 @@ from muniment.model.url import is_web
 from muniment.settings.table import DEFAULT_USER_AGENT
 
 __all__ = [
-    "ANNOUNCED", "EPOCH", "IN_FORCE", "NOTICES", "PIPELINES", "PIPELINE_UPDATES", "QUEUED", "TAKEN", "UPDATES",
-    "WORKING", "begun_fields", "counter_fields", "ignores_key", "job_channel", "log_key", "notice",
-    "notice_of_queued", "pipeline_key", "record_fields", "setting_fields", "target_of", "watermark",
+    "ANNOUNCED", "EPOCH", "IN_FORCE", "NOTICES", "PIPELINES", "PIPELINE_UPDATES", "PLANES", "QUEUED", "TAKEN",
+    "UPDATES", "WORKING", "begun_fields", "counter_fields", "ignores_key", "job_channel", "log_key", "notice",
+    "notice_of_queued", "own_key", "pipeline_key", "plane_key", "rebuild_channel", "record_fields", "setting_fields",
+    "target_of", "watermark",
 ]  # fmt: skip
 
 WORKING, PIPELINES, NOTICES = "working", "pipelines", "finish_notifications"
 EPOCH, TAKEN = "muniment:epoch", "muniment:taken"
 """Ours: which data this is; and idents taken from queues, until the tracker has them, with the tracker's name."""
+PLANES = "muniment:plane:"
+"""How keys of live planes begin."""
 UPDATES, PIPELINE_UPDATES = "updates", "archivebot:pipeline_updates"
 QUEUED, ANNOUNCED = "tweets:queue", "tweets:done"
 IN_FORCE = ("concurrency", "delay_min", "delay_max", "suppress_ignore_reports", "note")
@@ -41,6 +44,21 @@ def ignores_key(ident: str) -> str:
 def job_channel(ident: str) -> str:
     """The channel on which the age of its settings is published."""
     return f"archivebot:job:{ident}"
+
+
+def rebuild_channel(ident: str) -> str:
+    """The channel on which somebody asks that its layout be written anew."""
+    return f"muniment:rebuild:{ident}"
+
+
+def plane_key(instance: str) -> str:
+    """The key under which a live plane says how it stands."""
+    return f"{PLANES}{instance}"
+
+
+def own_key(ident: str) -> str:
+    """The key beside the record of a job of ours: what was written last, and how far its log goes."""
+    return f"muniment:{ident}"
 
 
 def pipeline_key(instance: str) -> str:

@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.retry import Retry
 
-from muniment.clock import monotonic
+from muniment.clock import monotonic, now_ms
 from muniment.live.address import RedisAddress
 
 __all__ = ["Client", "RedisError", "RedisLink", "carry_out", "texts", "typed"]
@@ -44,6 +44,8 @@ class RedisLink:
         """The run id of the server: another one has other data, or old ones."""
         self.fault = ""
         """Why it could not be used the last time."""
+        self.fault_at = 0
+        """When that was, in Unix ms."""
         self._pubsub: Any = None
         self._next, self._complained, self._lost = 0.0, -_COMPLAIN_S, False
 
@@ -77,7 +79,7 @@ class RedisLink:
         self.close()
         self._next = monotonic() + _AGAIN_S
         self._lost = True
-        self.fault = " ".join(str(error).split())[:200]
+        self.fault, self.fault_at = " ".join(str(error).split())[:200], now_ms()
         if monotonic() - self._complained >= _COMPLAIN_S:
             self._complained = monotonic()
             _log.warning("Redis at %s cannot be used, %s: %s", self.address, self._without, self.fault)

@@ -41,10 +41,16 @@ class Plane(PlaneThread):
 
     def _arrive(self, client: Client, server: str) -> None:
         self._record.arrive(client, server)
-        self._link.listen(layout.job_channel(self._record.ident))
+        self._link.listen(layout.job_channel(self._record.ident), layout.rebuild_channel(self._record.ident))
+
+    def _standing(self) -> dict[str, str]:
+        return {"roles": ",".join(sorted(self._record.roles)), "reaper": self._reaper.token if self._reaper else ""}
 
     def _step(self, client: Client, *, second: bool) -> None:
-        if self._link.heard(MOST_HEARD):
+        heard = {channel for channel, _ in self._link.heard(MOST_HEARD)}
+        if layout.rebuild_channel(self._record.ident) in heard:
+            self._record.rebuild()
+        if heard:
             self._record.look()
         if second:
             self._each_second(client)

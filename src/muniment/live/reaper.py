@@ -14,10 +14,12 @@ from muniment.live.link import Client, typed
 from muniment.live.steering import whole_number
 from muniment.model.job import JobOutcome
 
-__all__ = ["Reaper", "checked"]
+__all__ = ["REAPER", "Reaper", "checked"]
 
 CHECK_S = 2.0
-_LOCK, _LOCK_S, _KEPT_S = "muniment:reaper", 10, 172_800
+REAPER = "muniment:reaper"
+"""The key of that lock."""
+_LOCK_S, _KEPT_S = 10, 172_800
 _BEAT, _SEEN, _TIMER = "heartbeat", "last_acknowledged_heartbeat", "death_timer"
 
 
@@ -26,7 +28,8 @@ class Reaper:
 
     def __init__(self, reap_after_s: float) -> None:
         self._after_s = reap_after_s
-        self._token = secrets.token_hex(16).encode()
+        self.token = secrets.token_hex(16)
+        """In the lock of who reaps."""
         self._next = 0.0
 
     def step(self, client: Client) -> None:
@@ -40,10 +43,10 @@ class Reaper:
 
     def _holds(self, client: Client) -> bool:
         with client.pipeline() as pipe:
-            pipe.set(_LOCK, self._token, nx=True, ex=_LOCK_S)
-            pipe.get(_LOCK)
+            pipe.set(REAPER, self.token, nx=True, ex=_LOCK_S)
+            pipe.get(REAPER)
             _, holder = pipe.execute(raise_on_error=False)
-        return holder == self._token and bool(client.expire(_LOCK, _LOCK_S))
+        return holder == self.token.encode() and bool(client.expire(REAPER, _LOCK_S))
 
     def _check(self, client: Client, ident: bytes) -> None:
         with client.pipeline() as pipe:
@@ -64,8 +67,8 @@ class Reaper:
 
     def leave(self, client: Client) -> None:
         """Give the lock to the next."""
-        if typed(lambda: client.get(_LOCK)) == self._token:
-            client.delete(_LOCK)
+        if typed(lambda: client.get(REAPER)) == self.token.encode():
+            client.delete(REAPER)
 
 
 def checked(beat: bytes | None, seen: bytes | None, timer: bytes | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from muniment.live.ident import candidates
 from muniment.live.link import Client, carry_out, texts, typed
 from muniment.live.ports import EntryReader, JobPort, PlaneOptions, ReadLog
 from muniment.live.settings import SteeredSettings
-from muniment.live.steering import AGE, whole_number
+from muniment.live.steering import AGE, READ, whole_number
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.network.live import LiveJob, LogState
 
@@ -24,7 +24,9 @@ _MOST_ENTRIES = 100_000
 _BATCH = 5_000
 _TRIM_BY = 500
 """Entries that are taken out at once, so that not every batch has a command for it."""
-_ALL_AGAIN_S, _READING_S = 30.0, 0.2
+_ALL_AGAIN_S, _READING_S, _LOOK_S = 30.0, 0.2, 1.0
+"""Between readings of everything, of what somebody says has changed, and of what may have changed silently."""
+_STANDING_S = 5.0
 _CURSORS = ("last_broadcasted_log_entry", "last_analyzed_log_entry")
 _COUNTERS = {
     JobOutcome.COMPLETED: "jobs_completed",
@@ -61,6 +63,12 @@ class JobRecord:
         self._due = True
         self._read_at = self._read_all_at = -_ALL_AGAIN_S
         self._said = set[str]()
+        self._left_out, self._foreign, self._told_at = 0, set[str](), 0.0
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """What this process does."""
+        return self._options.roles
 
     @property
     def ident(self) -> str:
@@ -120,8 +128,14 @@ class JobRecord:
             pipe.lrem(layout.WORKING, 0, ident)
             pipe.rpush(layout.WORKING, ident)
             pipe.publish(layout.UPDATES, ident)
+            self._tell_standing(pipe, state, stood=True)
             carry_out(pipe, self._say)
         self._sent, self._score = state, state.position.score
+
+    def rebuild(self) -> None:
+        """Have the layout written anew, whatever the server has; raises LookupError, as for a record that is gone."""
+        self._port.keep_epoch("")
+        raise LookupError("it is to be written anew")
 
     def _announce(self, client: Client, job: LiveJob) -> None:
         text = f"Archiving {job.url.partition('#')[0]}"
@@ -152,8 +166,17 @@ class JobRecord:
                 pipe.publish(layout.UPDATES, self.ident)
             self._trim(pipe, score)
             pipe.hset(self.ident, mapping=self._sums(state, score))
+            if beat and monotonic() - self._told_at >= _STANDING_S:
+                self._tell_standing(pipe, state)
             carry_out(pipe, self._say)
         self._sent, self._score = state, score
+
+    def _tell_standing(self, pipe: Any, state: LogState, *, stood: bool = False) -> None:
+        """Say beside the record how far the log goes, for who asks how the live plane stands."""
+        self._told_at = monotonic()
+        fields = {"committed": str(state.position.score), "left_out": str(self._left_out)}
+        fields |= {"foreign": ",".join(sorted(self._foreign)), "told_at": str(now_ms())}
+        pipe.hset(layout.own_key(self.ident), mapping=fields | ({"stood_at": str(now_ms())} if stood else {}))
 
     def _add(self, pipe: Any, lines: list[bytes], score: int) -> None:
         if lines:
@@ -172,6 +195,9 @@ class JobRecord:
         to = score - min(most, _MOST_ENTRIES)
         if to - self._trimmed >= max(1, min(_TRIM_BY, self._options.keep)):
             pipe.zremrangebyscore(layout.log_key(self.ident), "-inf", to)
+            if not self._cuts and to > self._heard:
+                self._left_out += to - max(self._trimmed, self._heard)
+                self._say(f"Entries leave Redis before all have read them: it has {_MOST_ENTRIES} at most.")
             self._trimmed = to
 
     def _sums(self, state: LogState, score: int) -> dict[str, str]:
@@ -194,23 +220,33 @@ class JobRecord:
     def check(self, client: Client) -> None:
         """Read what others want, when something says that they want it, and every 30 s."""
         now = monotonic()
-        if now - self._read_at < _READING_S:
+        if now - self._read_at < (_READING_S if self._due else _LOOK_S):
             return
         self._read_at = now
         settings = self.settings
         self._due |= self._port.age() != settings.job_age or now - self._read_all_at >= _ALL_AGAIN_S
-        fields = AGE, "abort_requested", "failed", "url", *_CURSORS
-        found = None if self._due else typed(lambda: client.hmget(self.ident, *fields))
-        if found is not None:
-            age, abort, failed, url, *cursors = found
-            if url is None:
-                raise LookupError("the record is gone")
-            self._heard = min(_entry(one) for one in texts(cursors))
-            self._due = abort is not None or failed is not None or age != str(settings.age).encode()
+        if not self._due:
+            self._due = not self._is_as_written(client)
         if self._due:
             self._read_all_at = now
             job = self._port.job()
             self._due = typed(lambda: settings.sync(client, job)) is False
+
+    def _is_as_written(self, client: Client) -> bool:
+        with client.pipeline(transaction=False) as pipe:
+            pipe.hmget(self.ident, *READ, *_CURSORS)
+            pipe.scard(layout.ignores_key(self.ident))
+            found, patterns = pipe.execute(raise_on_error=False)
+        if not isinstance(found, list):
+            return True  # a key of another type
+        fields = dict(zip(READ, found, strict=False))
+        if fields["url"] is None:
+            raise LookupError("the record is gone")
+        read = [_entry(one) for one in texts(found[len(READ) :])]
+        self._heard = min(read)
+        own = zip(("broadcaster", "analyzer"), read, strict=True)
+        self._foreign |= {role for role, one in own if role in self.roles and one != self._score}
+        return self.settings.as_written(fields, patterns)
 
     # -- the end
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import structs
@@ -36,7 +36,7 @@ class SteeredSettings:
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys that have them; the last two are a copy of what was written last, for the next run."""
-        copy = f"muniment:{self.ident}"
+        copy = layout.own_key(self.ident)
         return layout.ignores_key(self.ident), copy, f"{copy}_ignores"
 
     def remember(self, client: Client, job: LiveJob) -> None:
@@ -51,6 +51,14 @@ class SteeredSettings:
             self.age = whole_number(kept[AGE]) or 0
         else:
             self._written, self._patterns, self.age = layout.setting_fields(job), job.patterns, job.age
+
+    def as_written(self, fields: Mapping[str, bytes | None], patterns: object) -> bool:
+        """Whether all is there as it was written last, as far as the number of patterns says."""
+        reading = Reading(fields, frozenset())
+        ended = fields["abort_requested"] is not None or fields["failed"] is not None
+        same = fields[AGE] == str(self.age).encode() and not reading.changed(self._written)
+        # a key of another type has no number
+        return same and not ended and (not isinstance(patterns, int) or patterns == len(self._patterns))
 
     def put(self, pipe: Any, job: LiveJob, age: int) -> None:
         """Write them all, as a part of a step."""

@@ -10,7 +10,7 @@ from muniment import __version__
 from muniment.clock import now_ms
 from muniment.control.fleet import processes
 from muniment.model.network.captures import CaptureList
-from muniment.model.network.processes import ProcessList
+from muniment.model.network.processes import EndedProcess, ProcessList
 from muniment.model.network.scopes import TokenScope
 from muniment.model.network.sessions import PROTOCOL
 from muniment.tracker.fleet.tokens import caller_of
@@ -83,6 +83,11 @@ async def captures(server: ServerState, asked: Asked[None]) -> CaptureList:
     return capture_list(await server.look(lambda source: source.captures(wanted)), wanted)
 
 
+async def kill(server: ServerState, asked: Asked[None]) -> EndedProcess:
+    await server.kill(asked.names["process"])
+    return EndedProcess(asked.names["process"])
+
+
 ABOUT_ROUTES = (
     Route(
         method="GET", path="/healthz", needs=Need.NOTHING, handler=healthz, does="Whether the server answers.",
@@ -98,6 +103,10 @@ ABOUT_ROUTES = (
     Route(
         method="GET", path="/v1/processes", needs=TokenScope.READ, handler=list_processes,
         does="Processes of all machines.", answer=ProcessList, query=ProcessesQuery,
+    ),
+    Route(
+        method="POST", path="/v1/processes/{process}/kill", needs=TokenScope.OPERATE, handler=kill,
+        does="End a process of the server's machine and all below it.", answer=EndedProcess, also=(404, 422),
     ),
     Route(
         method="GET", path="/v1/captures", needs=TokenScope.READ, handler=captures,

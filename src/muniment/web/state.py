@@ -13,9 +13,11 @@ from muniment.app.serve import ServedTracker
 from muniment.clock import now_ms
 from muniment.control.fleet.attempts import AttemptCaptures
 from muniment.control.fleet.doors import CaptureDoor
+from muniment.control.fleet.processes import end_here
 from muniment.errors import MunimentError
 from muniment.live.entries import ServerEntries
 from muniment.model.network.scopes import Caller
+from muniment.settings.environment import processes_directory
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch
@@ -35,7 +37,7 @@ __all__ = ["Desk", "ServerState"]
 
 _T = TypeVar("_T")
 _LOOKERS = 2
-"""Questions about archives that are answered at once."""
+"""Questions about archives, and ends of processes, at once."""
 
 _MOST_WAITING = 500
 """Calls of a database that may wait; more are refused."""
@@ -127,6 +129,11 @@ class ServerState:
         if archives is None:
             return await self.searches.run(lambda desk: question(AttemptCaptures(desk.db)))
         return await asyncio.get_running_loop().run_in_executor(self._lookers, question, archives)
+
+    async def kill(self, process_id: str) -> None:
+        """End a process of this machine, of the user who serves, and all below it."""
+        homes = [processes_directory(), *([self.tracker.order.state] if self.tracker.order.state else [])]
+        await asyncio.get_running_loop().run_in_executor(self._lookers, end_here, homes, process_id)
 
     async def _look_up(self, token: str) -> Caller | None:
         found = await self.lookups.run(lambda desk: caller_of(desk.db, token, now_ms()))

@@ -14,7 +14,7 @@ from muniment.control.live.firehose import entries_of
 from muniment.control.live.server import server_link
 from muniment.control.place import tracker_place
 from muniment.errors import UsageError
-from muniment.live.firehose import RedisFirehose
+from muniment.live.reading.firehose import RedisFirehose
 
 __all__ = ["firehose"]
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
-from muniment.control.processes import ProcessView, views_of
+from muniment.control.process_pages import end_process
+from muniment.control.processes import ProcessView, open_store, views_of
+from muniment.errors import NotFoundError
 from muniment.model.network.processes import FleetProcess, ProcessList
 from muniment.model.process import Process
 from muniment.tracker.db.database import Database
 from muniment.tracker.views.processes import reported_processes
 
-__all__ = ["list_processes"]
+__all__ = ["end_here", "list_processes"]
+
+_ID = re.compile("[0-9a-f]{16,64}")
 
 
 def list_processes(
@@ -39,3 +45,28 @@ def _row(view: ProcessView) -> FleetProcess:
         cpu_s=view.cpu_s,
         rss=view.rss,
     )
+
+
+def end_here(homes: Sequence[Path], process_id: str) -> None:
+    """End a process of this machine and all below it, by the first of some stores that has its row.
+
+    Raises NotFoundError when none has, UsageError for one that has ended, ProcessError for one of another user.
+    """
+    for home in homes:
+        if _ID.fullmatch(process_id) and _is_in(home, process_id):
+            end_process(home, process_id)
+            return
+    raise NotFoundError(
+        f"no process {process_id[:40]} of this user runs on the server's machine; end it where it runs, by "
+        "`muniment process kill`"
+    )
+
+
+def _is_in(home: Path, process_id: str) -> bool:
+    if not home.is_dir():
+        return False
+    store = open_store(home)
+    try:
+        return store.get(process_id) is not None
+    finally:
+        store.close()

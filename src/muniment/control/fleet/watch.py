@@ -17,7 +17,7 @@ from muniment.control.processes import ProcessView, views_of
 from muniment.control.queue import job_waits, queue_view
 from muniment.control.runs.log import LogNews, log_filter
 from muniment.control.settings_in_force import settings_in_force
-from muniment.errors import NotFoundError, UsageError
+from muniment.errors import NotFoundError
 from muniment.model.network.captures import TimeBucket
 from muniment.model.network.dashboard import (
     HostStanding,
@@ -253,10 +253,6 @@ class FleetDesk:
             raise NotFoundError(f"there is no process {process_id[:40]}")
         tree = views_of([row for row in rows if row.root_id == found[0].root_id])
         return ProcessPage(process_id, tree, [], "its output is on the machine of its pipeline")
-
-    def kill(self, process_id: str) -> None:
-        """Processes of other machines are ended there."""
-        raise UsageError("a process of a pipeline is ended on its machine: by `muniment process kill` there")
 
 
 _PATTERNS = ("ignore", "ignore-sets")

@@ -1,4 +1,4 @@
 """What operators ask of the live plane: its firehose, how it stands, and that it writes its layout anew.
 
-Others import: firehose, server.
+Others import: directory, firehose, rebuild, server.
 """

@@ -6,7 +6,7 @@ from msgspec import Struct, structs
 
 from muniment.model.process import Output, Process
 
-__all__ = ["MOST_ROWS_REPORTED", "FleetProcess", "ProcessList", "reported_row"]
+__all__ = ["MOST_ROWS_REPORTED", "EndedProcess", "FleetProcess", "ProcessList", "reported_row"]
 
 MOST_ROWS_REPORTED = 200
 """Rows of one pipeline."""
@@ -30,6 +30,12 @@ class ProcessList(Struct, frozen=True):
     """Processes, in the order of their trees."""
 
     processes: list[FleetProcess]
+
+
+class EndedProcess(Struct, frozen=True):
+    """A process that was ended, with all below it."""
+
+    ended: str
 
 
 def reported_row(row: Process) -> Process:

@@ -12,6 +12,7 @@ from starlette.routing import Route as StarletteRoute
 from muniment.errors import UsageError
 from muniment.model.network.jobs import IgnoresCall, JobPatch, PatternCall
 from muniment.model.network.lists import ChangeList, JobList
+from muniment.model.network.processes import EndedProcess
 from muniment.web.pages.desk import JobsDesk
 from muniment.web.pages.site import PageSite, PageVisit, answered
 from muniment.web.queries import capture_list, query_of_captures
@@ -90,8 +91,8 @@ async def _processes(visit: PageVisit) -> object:
 
 async def _kill(visit: PageVisit) -> object:
     named = str(visit.request.path_params["process"])
-    await visit.site.act(lambda desk: desk.kill(named), visit.visitor)
-    return {"ended": named}
+    await visit.site.kill(named, visit.visitor)
+    return EndedProcess(named)
 
 
 async def _asked(visit: PageVisit, question: Callable[[JobsDesk, int], _T]) -> _T:

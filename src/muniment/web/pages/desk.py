@@ -109,6 +109,3 @@ class JobsDesk(Protocol):
 
     def process(self, process_id: str) -> ProcessPage:
         """A process with its tree and output."""
-
-    def kill(self, process_id: str) -> None:
-        """End a process and all below it."""

@@ -18,7 +18,7 @@ from muniment.model.network.scopes import TokenScope
 from muniment.web.pages.desk import JobsDesk
 from muniment.web.pages.render import page_text
 from muniment.web.pages.routes import guarded, page_application
-from muniment.web.pages.site import PageVisit, SignIn, Visitor, answered, form_of, see_other
+from muniment.web.pages.site import ForbiddenError, PageVisit, SignIn, Visitor, answered, form_of, see_other
 from muniment.web.refusals import RefusedRequestError
 
 if TYPE_CHECKING:
@@ -65,6 +65,12 @@ class FleetSite:
         """Behind a proxy every request comes from this machine, and it is not known whose it is."""
         order, host = self._server.tracker.order, request.client.host if request.client else ""
         return not order.public_url and (host == "::1" or host.startswith("127."))
+
+    async def kill(self, process_id: str, visitor: Visitor) -> None:
+        """End a process of this machine and all below it."""
+        if not visitor.may_all:
+            raise ForbiddenError("to end a process needs a token of the scope operate")
+        await self._server.kill(process_id)
 
     async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change that somebody makes."""

@@ -51,6 +51,10 @@ class LocalSite:
         """It listens on the loopback alone."""
         return True
 
+    async def kill(self, process_id: str, visitor: Visitor) -> None:
+        """End a process and all below it."""
+        await asyncio.get_running_loop().run_in_executor(self._actors, self._desk.kill, process_id)
+
     async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change; it is made by this user, whoever it is in the browser."""
         return await asyncio.get_running_loop().run_in_executor(self._actors, action, self._desk)

@@ -39,5 +39,5 @@ async def process(visit: PageVisit) -> Response:
 async def kill(visit: PageVisit) -> Response:
     """End a process and all below it."""
     named = str(visit.request.path_params["process"])
-    await visit.site.act(lambda desk: desk.kill(named), visit.visitor)
+    await visit.site.kill(named, visit.visitor)
     return see_other(f"/processes/{named}?done=kill")

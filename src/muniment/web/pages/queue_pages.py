@@ -46,4 +46,5 @@ async def results(visit: PageVisit) -> Response:
     card = await visit.site.ask(lambda desk: desk.card(number))
     found = await visit.site.ask(lambda desk: desk.results(number, url)) if url else []
     told = [(one, bytes(one.value).decode("utf-8", "replace")) for one in found]
-    return visit.page("results.html", job=card, url=url, results=told)
+    pages = (await visit.site.ask(lambda desk: desk.pages(number, url))).pages if url else []
+    return visit.page("results.html", job=card, url=url, results=told, pages=pages)

@@ -21,6 +21,7 @@ from muniment.web.refusals import RefusedRequestError
 
 __all__ = [
     "THEMES",
+    "ForbiddenError",
     "PageHandler",
     "PageSite",
     "PageVisit",
@@ -88,6 +89,9 @@ class PageSite(Protocol):
 
     def is_near(self, request: Request) -> bool:
         """Whether the browser that sends a request is on this machine, as far as that can be known."""
+
+    async def kill(self, process_id: str, visitor: Visitor) -> None:
+        """End a process and all below it; raises ForbiddenError."""
 
     async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change that somebody makes, of a job."""

@@ -122,7 +122,7 @@ class RedisFirehose:
         more = True
         while more:
             record, entries = self._read(client, job)
-            if not record:
+            if "url" not in record:  # or one that was emptied, and is written anew in a moment
                 self._is_gone(job)
                 return
             job.gone_at = None
