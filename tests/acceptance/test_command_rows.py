@@ -98,7 +98,7 @@ def test_a_later_command_cannot_do_without() -> None:
                 yield from groups(command)
 
     found = list(groups(cli._muniment))  # type: ignore[arg-type]
-    assert len(found) == 7
+    assert len(found) == 8
     assert all(isinstance(one, Group) for one in found)
 
 

@@ -260,7 +260,7 @@ class JobRecord:
         outcome = JobOutcome(job.outcome) if over else None
         kept_s = ABORTED_S if outcome is JobOutcome.ABORTED else KEPT_S
         failed_outside = self.settings.failed_outside
-        counted = typed(lambda: client.hget(self.ident, "counted"))
+        counted, taken_for = typed(lambda: client.hmget(self.ident, ["counted", "pipeline_id"])) or (None, None)
         said_by_others = failed_outside and not counted
         fields = {"finished_at": f"{now_ms() / 1000:.3f}"}
         with client.pipeline() as pipe:
@@ -271,7 +271,7 @@ class JobRecord:
                 if not counted and not failed_outside:
                     pipe.incr(_COUNTERS[outcome])
                 if not counted and self._notices:
-                    pipe.rpush(layout.NOTICES, layout.notice(job, outcome, self.pipeline_id))
+                    pipe.rpush(layout.NOTICES, layout.notice(job, outcome, self.pipeline_id or texts([taken_for])[0]))
                     pipe.ltrim(layout.NOTICES, -_MOST_NOTICES, -1)
             pipe.hset(self.ident, mapping=fields)
             pipe.lrem(layout.WORKING, 0, self.ident)

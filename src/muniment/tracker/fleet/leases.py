@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 
-from sqlalchemy import BigInteger, ColumnElement, bindparam, exists, func, select
+from sqlalchemy import ColumnElement, bindparam, exists, func, select
 
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, retrying_transaction
 from muniment.tracker.fleet.lease_clock import LeaseClock
@@ -78,9 +78,9 @@ class Leases(ABC):
 
 _RENEW = Prepared(
     sessions.update()
-    .where(sessions.c.epoch == bindparam("of"), _LIVE)
-    .values(lease_until=func.greatest(sessions.c.lease_until, bindparam("until", type_=BigInteger()))),
-    "until", "of",
+    .where(sessions.c.epoch == bindparam("of"), _LIVE, sessions.c.lease_until < bindparam("than"))
+    .values(lease_until=bindparam("until")),
+    "until", "of", "than",
 )  # fmt: skip
 
 
@@ -131,7 +131,8 @@ class _RowLeases(Leases):
 
     def renew(self, epoch: int) -> None:
         """Renew it in its row."""
-        self._db.many(_RENEW, [(self._clock.now() + self.lease_ms, epoch)])
+        until = self._clock.now() + self.lease_ms
+        self._db.many(_RENEW, [(until, epoch, until)])
 
     def pass_on(self) -> None:
         """Move all leases by what no server served, once for all of them."""
