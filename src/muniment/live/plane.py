@@ -8,7 +8,7 @@ from muniment.live.pipelines import PipelineRecord
 from muniment.live.plane_thread import PlaneThread
 from muniment.live.reaper import Reaper
 from muniment.live.record import JobRecord
-from muniment.model.event import EventBatch, Snapshot
+from muniment.model.event import EventBatch, FinishEvent, Snapshot
 from muniment.model.network.live import LiveJob
 
 __all__ = ["MOST_HEARD", "Plane"]
@@ -33,6 +33,9 @@ class Plane(PlaneThread):
                 self._beats += 1
                 have = event.captured + event.failed + event.queued + event.in_flight
                 self._record.queued = max(self._record.queued, have)
+            elif isinstance(event, FinishEvent):
+                # a short run gives no snapshot
+                self._record.queued = max(self._record.queued, event.captured + event.failed + event.queued)
 
     def close(self, job: LiveJob) -> None:
         """End with what became of the job; an answer is waited for no longer than a few seconds."""
