@@ -24,6 +24,7 @@ import psutil
 import pytest
 from tests.support.nginx import Nginx, free_port
 from tests.support.postgres import Postgres
+from tests.support.redis_server import RedisServer
 from xdist.scheduler import LoadScopeScheduling
 
 import forked
@@ -248,6 +249,14 @@ def nginx() -> Iterator[Callable[..., Nginx]]:
     """`nginx(directory, **options)` → a running `Nginx`, stopped when the test ends."""
     with contextlib.ExitStack() as stack:
         yield lambda root, **options: stack.enter_context(Nginx(root, **options))
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A running Redis server, stopped when the test ends."""
+    running = RedisServer(tmp_path)
+    yield running
+    running.close()
 
 
 @pytest.fixture(scope="session")

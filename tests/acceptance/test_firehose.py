@@ -6,11 +6,12 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.live_site import linked_pages, logged_entries
 from tests.support.nginx import Nginx
 from tests.support.redis_server import RedisServer, eventually
 
@@ -18,25 +19,8 @@ PAGES = 80
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    running = RedisServer(tmp_path)
-    yield running
-    running.close()
-
-
-@pytest.fixture
 def site(tmp_path: Path, nginx: Callable[..., Nginx]) -> Nginx:
-    directory = tmp_path / "site"
-    directory.mkdir()
-    links = "".join(f'<a href="p{n}.html">x</a>' for n in range(PAGES))
-    (directory / "index.html").write_text(f"<html>{links}</html>")
-    for n in range(PAGES):
-        (directory / f"p{n}.html").write_text(f"<html>page {n}</html>")
-    return nginx(directory)
-
-
-def _entries(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / "log.jsonl").read_bytes().splitlines()]
+    return nginx(linked_pages(tmp_path / "site", PAGES))
 
 
 def _lines(text: str) -> list[dict[str, Any]]:
@@ -60,16 +44,20 @@ def _part(reader: subprocess.Popen[str], count: int) -> str:
 
 @pytest.mark.parametrize("source", ["directory", "redis"])
 def test_frozen_killed_and_late_readers_miss_nothing(
-    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path, source: str
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path, source: str
 ) -> None:
     out = tmp_path / "out"
-    with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "60") as crawl:
-        ident = server.working()
-        read = ("firehose", "-o", out) if source == "directory" else ("firehose", "--redis", server.url, "--job", ident)
+    with muniment.start("crawl", site.url, "-o", out, "--redis", redis_server.url, "--delay", "60") as crawl:
+        ident = redis_server.working()
+        read = (
+            ("firehose", "-o", out)
+            if source == "directory"
+            else ("firehose", "--redis", redis_server.url, "--job", ident)
+        )
         with muniment.start(*read, "--since", "0") as killed:
             first = _part(killed, 9)
         with muniment.start(*read, "--since", "0") as frozen:
-            eventually(lambda: (server.client.hget(ident, "log_score") or "") > "2")
+            eventually(lambda: (redis_server.client.hget(ident, "log_score") or "") > "2")
             frozen.send_signal(signal.SIGSTOP)
             time.sleep(2)
             frozen.send_signal(signal.SIGCONT)
@@ -79,7 +67,7 @@ def test_frozen_killed_and_late_readers_miss_nothing(
             whole = frozen.stdout.read()
         assert frozen.wait(30) == 0
         assert crawl.wait(60) == 0
-    entries = _entries(out)
+    entries = logged_entries(out)
     assert len(entries) > PAGES
     assert _lines(whole) == entries
     assert _lines(first + rest) == entries
@@ -89,51 +77,51 @@ def test_frozen_killed_and_late_readers_miss_nothing(
 
 
 def test_it_goes_on_when_redis_was_killed_and_emptied(
-    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "120") as crawl:
-        ident = server.working()
-        with muniment.start("firehose", "--redis", server.url, "--job", ident, "--since", "0") as reader:
-            eventually(lambda: int(server.client.hget(ident, "log_score") or 0) > 15)
-            server.kill()
+    with muniment.start("crawl", site.url, "-o", out, "--redis", redis_server.url, "--delay", "120") as crawl:
+        ident = redis_server.working()
+        with muniment.start("firehose", "--redis", redis_server.url, "--job", ident, "--since", "0") as reader:
+            eventually(lambda: int(redis_server.client.hget(ident, "log_score") or 0) > 15)
+            redis_server.kill()
             time.sleep(1)
-            server.start()
-            score = int(eventually(lambda: server.client.hget(ident, "log_score")))  # type: ignore[call-overload]
-            eventually(lambda: int(server.client.hget(ident, "log_score") or 0) > score + 10)
-            server.client.flushall()
+            redis_server.start()
+            score = int(eventually(lambda: redis_server.client.hget(ident, "log_score")))  # type: ignore[call-overload]
+            eventually(lambda: int(redis_server.client.hget(ident, "log_score") or 0) > score + 10)
+            redis_server.client.flushall()
             whole = reader.stdout.read()
         assert reader.wait(30) == 0
         assert crawl.wait(60) == 0
-    assert _lines(whole) == _entries(out)
+    assert _lines(whole) == logged_entries(out)
 
 
-def test_what_has_left_redis_is_said(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+def test_what_has_left_redis_is_said(muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path) -> None:
     out = tmp_path / "out"
     keep = "--redis-log-keep", "10"
-    assert muniment("crawl", site.url, "-o", out, "--redis", server.url, *keep).code == 0
-    entries, redis = _entries(out), server.client
+    assert muniment("crawl", site.url, "-o", out, "--redis", redis_server.url, *keep).code == 0
+    entries, redis = logged_entries(out), redis_server.client
     (ident,) = (key.removesuffix("_log") for key in redis.scan_iter(_type="zset") if key.endswith("_log"))
     trimmed = int(redis.hget(ident, "last_trimmed_log_entry") or 0)
     assert trimmed >= len(entries) - 20
-    late = muniment("firehose", "--redis", server.url, "--job", ident, "--since", "0")
+    late = muniment("firehose", "--redis", redis_server.url, "--job", ident, "--since", "0")
     assert (late.code, _lines(late.stdout)) == (1, entries[trimmed:])
     assert f"{trimmed} entries of {ident} had left Redis" in late.stderr
-    everything = muniment("firehose", "--redis", server.url, "--since", "0", "--no-follow")
+    everything = muniment("firehose", "--redis", redis_server.url, "--since", "0", "--no-follow")
     assert (everything.code, _lines(everything.stdout)) == (1, entries[trimmed:])
     complete = muniment("firehose", "-o", out, "--since", "0")
     assert (complete.code, _lines(complete.stdout)) == (0, entries)
 
 
 def test_all_jobs_are_followed_until_it_is_stopped(
-    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
 ) -> None:
     """Those that run and those that come, also of other programs; what is not an entry is left out."""
-    redis, out = server.client, tmp_path / "out"
+    redis, out = redis_server.client, tmp_path / "out"
     redis.hset("foreign", mapping={"url": "http://a.example/", "log_key": "foreign_log", "log_score": "1"})
     redis.zadd("foreign_log", {'{"type":"stdout","message":"before"}': 1})
     redis.rpush("working", "foreign", "nobody")
-    with muniment.start("firehose", "--redis", server.url) as reader:
+    with muniment.start("firehose", "--redis", redis_server.url) as reader:
         eventually(lambda: redis.pubsub_numsub("updates")[0][1])
         redis.zadd("foreign_log", {'{"type":"stdout","message":"after"}': 2, "nonsense": 3, "{\n}": 4})
         redis.hset("foreign", "log_score", "4")
@@ -141,21 +129,21 @@ def test_all_jobs_are_followed_until_it_is_stopped(
         redis.publish("updates", b"\xff\n")
         first = json.loads(reader.stdout.readline())
         assert (first["message"], first["job_data"]["ident"]) == ("after", "foreign")
-        assert muniment("crawl", site.url, "-o", out, "--redis", server.url).code == 0
-        count = len(_entries(out))
+        assert muniment("crawl", site.url, "-o", out, "--redis", redis_server.url).code == 0
+        count = len(logged_entries(out))
         found = [reader.stdout.readline() for _ in range(count)]
         reader.send_signal(signal.SIGINT)
         assert reader.wait(10) == 0
-        assert _lines("".join(found) + reader.stdout.read()) == _entries(out)
+        assert _lines("".join(found) + reader.stdout.read()) == logged_entries(out)
 
 
-def test_wrong_use_is_refused(muniment: Any, server: RedisServer, tmp_path: Path) -> None:
+def test_wrong_use_is_refused(muniment: Any, redis_server: RedisServer, tmp_path: Path) -> None:
     for command, words in (
         ((), "give --redis URL"),
         (("-o", tmp_path), "log.jsonl"),
-        (("-o", tmp_path, "--redis", server.url), "leave --redis"),
-        (("--redis", server.url, "--job", "nobody"), "no job nobody"),
-        (("--redis", server.url, "--since", "3"), "--since SEQ needs one --job"),
+        (("-o", tmp_path, "--redis", redis_server.url), "leave --redis"),
+        (("--redis", redis_server.url, "--job", "nobody"), "no job nobody"),
+        (("--redis", redis_server.url, "--since", "3"), "--since SEQ needs one --job"),
         (("--redis", "redis://:hunter2@127.0.0.1:1"), "a password in the address"),
         (("--redis", "redis://127.0.0.1:1", "--no-follow"), "cannot be read"),
     ):

@@ -8,23 +8,17 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from tests.support.live_site import logged_entries
 from tests.support.nginx import Nginx
 from tests.support.redis_server import RedisServer, eventually
 
 PAGES, IGNORED = 300, 99_999
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    running = RedisServer(tmp_path)
-    yield running
-    running.close()
 
 
 @pytest.fixture
@@ -40,33 +34,31 @@ def site(tmp_path: Path, nginx: Callable[..., Nginx]) -> Nginx:
     return nginx(directory)
 
 
-def _entries(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / "log.jsonl").read_bytes().splitlines()]
-
-
 @pytest.mark.long
 @pytest.mark.points(37, 53)
-def test_a_hundred_thousand_ignored_links(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+def test_a_hundred_thousand_ignored_links(
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
     """At most a thousand a second are listed, the others counted; of three subscribers one reads nothing."""
-    out, redis, heard = tmp_path / "out", server.client, list[float]()
-    another = server.another()
+    out, redis, heard = tmp_path / "out", redis_server.client, list[float]()
+    another = redis_server.another()
     listener = another.pubsub(ignore_subscribe_messages=True)
     listener.subscribe("updates")
-    with socket.create_connection(("127.0.0.1", server.port)) as silent:
+    with socket.create_connection(("127.0.0.1", redis_server.port)) as silent:
         silent.sendall(b"SUBSCRIBE updates\r\n")
-        with muniment.start("firehose", "--redis", server.url) as reader:
+        with muniment.start("firehose", "--redis", redis_server.url) as reader:
             eventually(lambda: redis.pubsub_numsub("updates")[0][1] == 3)
             lines = list[str]()
             reading = threading.Thread(target=lambda: lines.extend(reader.stdout))
             reading.start()
             with muniment.start(
-                *("crawl", site.url, "-o", out, "--redis", server.url),
+                *("crawl", site.url, "-o", out, "--redis", redis_server.url),
                 *("--ignore", "/skip/", "--ignore-reports", "on", "--redis-log-keep", "100000"),
             ) as crawl:
                 while crawl.poll() is None:
                     if listener.get_message(timeout=0.2) is not None:
                         heard.append(time.monotonic())
-            entries = _entries(out)
+            entries = logged_entries(out)
             eventually(lambda: len(lines) >= len(entries))
             reader.terminate()
             reading.join()
@@ -86,14 +78,14 @@ def test_a_hundred_thousand_ignored_links(muniment: Any, server: RedisServer, si
 
 @pytest.mark.long
 @pytest.mark.points(56, 58)
-def test_ten_thousand_messages_a_second(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+def test_ten_thousand_messages_a_second(muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path) -> None:
     """Settings are read five times a second at most, a change among them is taken over, and memory stays flat."""
-    redis, out = server.client, tmp_path / "out"
-    options = "--ignore", "/skip/", "--delay", "200", "--redis", server.url
+    redis, out = redis_server.client, tmp_path / "out"
+    options = "--ignore", "/skip/", "--delay", "200", "--redis", redis_server.url
     with muniment.start("crawl", site.url, "-o", out, *options) as crawl:
-        ident = server.working()
+        ident = redis_server.working()
         eventually(lambda: int(redis.hget(ident, "r2xx") or 0) > 3)
-        flooding = threading.Thread(target=_flood, args=(server.another(), ident, 6.0))
+        flooding = threading.Thread(target=_flood, args=(redis_server.another(), ident, 6.0))
         redis.config_resetstat()
         before, asked = psutil.Process(crawl.pid).memory_info().rss, len(site.requests())
         flooding.start()
@@ -111,7 +103,7 @@ def test_ten_thousand_messages_a_second(muniment: Any, server: RedisServer, site
         redis.hset(ident, mapping={"delay_min": "0", "delay_max": "0"})
         redis.publish(f"archivebot:job:{ident}", redis.hincrby(ident, "settings_age", 1))
         assert crawl.wait(60) == 0
-    assert sum(entry["type"] == "download" for entry in _entries(out)) == len(site.requests())
+    assert sum(entry["type"] == "download" for entry in logged_entries(out)) == len(site.requests())
 
 
 def _flood(client: Any, ident: str, seconds: float) -> None:

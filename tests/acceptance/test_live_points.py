@@ -8,12 +8,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.gated_site import Answer, GatedSite
+from tests.support.live_site import linked_pages, logged_entries
 from tests.support.nginx import Nginx
 from tests.support.redis_server import RedisServer, eventually
 
@@ -26,36 +27,21 @@ SHARED = {"working", "pipelines", "jobs_completed", "tweets:queue"}
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    running = RedisServer(tmp_path)
-    yield running
-    running.close()
-
-
-@pytest.fixture
 def site(tmp_path: Path, nginx: Callable[..., Nginx]) -> Nginx:
-    directory = tmp_path / "site"
-    directory.mkdir()
-    links = "".join(f'<a href="p{n}.html">x</a>' for n in range(40))
-    (directory / "index.html").write_text(f"<html>{links}</html>")
-    for n in range(40):
-        (directory / f"p{n}.html").write_text(f"<html>page {n}</html>")
-    return nginx(directory)
-
-
-def _entries(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / "log.jsonl").read_bytes().splitlines()]
+    return nginx(linked_pages(tmp_path / "site", 40))
 
 
 @pytest.mark.points(6, 7, 8)
 def test_a_pipeline_reports_each_second_and_leaves(
-    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
 ) -> None:
-    redis = server.client
+    redis = redis_server.client
     heard = redis.pubsub(ignore_subscribe_messages=True)
     heard.subscribe("archivebot:pipeline_updates")
-    with muniment.start("crawl", site.url, "-o", tmp_path / "out", "--redis", server.url, "--delay", "100") as crawl:
-        ident = server.working()
+    with muniment.start(
+        "crawl", site.url, "-o", tmp_path / "out", "--redis", redis_server.url, "--delay", "100"
+    ) as crawl:
+        ident = redis_server.working()
         key = str(redis.hget(ident, "pipeline_id"))
         assert re.fullmatch(r"pipeline:[0-9a-f]{32}", key)
         first = redis.hgetall(key)
@@ -77,11 +63,13 @@ def test_a_pipeline_reports_each_second_and_leaves(
 
 
 @pytest.mark.points(28, 39)
-def test_pipelines_may_be_a_set(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    redis = server.client
+def test_pipelines_may_be_a_set(muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+    redis = redis_server.client
     redis.sadd("pipelines", "pipeline:foreign")
-    with muniment.start("crawl", site.url, "-o", tmp_path / "out", "--redis", server.url, "--delay", "50") as crawl:
-        ident = server.working()
+    with muniment.start(
+        "crawl", site.url, "-o", tmp_path / "out", "--redis", redis_server.url, "--delay", "50"
+    ) as crawl:
+        ident = redis_server.working()
         eventually(lambda: redis.scard("pipelines") == 2)
         assert redis.smembers("pipelines") == {"pipeline:foreign", redis.hget(ident, "pipeline_id")}
         assert crawl.wait(60) == 0
@@ -90,16 +78,16 @@ def test_pipelines_may_be_a_set(muniment: Any, server: RedisServer, site: Nginx,
 
 @pytest.mark.points(1, 2, 3)
 def test_two_crawls_and_a_foreign_job_share_a_database(
-    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
 ) -> None:
     """Each of them is left alone by the others; no command looks at all keys or takes all away."""
-    redis = server.client
+    redis = redis_server.client
     foreign = {"url": "http://a.example/", "settings_age": "3", "heartbeat": "1", "delay_min": "7"}
     redis.hset("foreign", mapping=foreign)
     redis.rpush("working", "foreign")
     redis.set("another program's", "value")
     started = [
-        muniment.start("crawl", site.url, "-o", tmp_path / name, "--redis", server.url, "--delay", "40")
+        muniment.start("crawl", site.url, "-o", tmp_path / name, "--redis", redis_server.url, "--delay", "40")
         for name in ("one", "two")
     ]
     for crawl in started:
@@ -107,7 +95,7 @@ def test_two_crawls_and_a_foreign_job_share_a_database(
             assert crawl.wait(60) == 0
     logs = [key for key in redis.scan_iter(_type="zset") if key.endswith("_log")]
     in_redis = [[json.loads(entry) for entry in redis.zrange(key, 0, -1)] for key in logs]
-    assert sorted(in_redis, key=str) == sorted((_entries(tmp_path / name) for name in ("one", "two")), key=str)
+    assert sorted(in_redis, key=str) == sorted((logged_entries(tmp_path / name) for name in ("one", "two")), key=str)
     urls = {redis.hget(key.removesuffix("_log"), "url") for key in logs}
     assert len(urls) == 2
     assert {str(url).partition("#")[0] for url in urls} == {site.url}
@@ -125,9 +113,11 @@ def test_two_crawls_and_a_foreign_job_share_a_database(
 
 
 @pytest.mark.points(11, 37, 53)
-def test_batches_are_few_and_none_is_forgotten(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+def test_batches_are_few_and_none_is_forgotten(
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
     """What is in Redis was committed before: the sums are never ahead of the entries, and each batch is published."""
-    redis, heard, times, behind = server.client, server.another(), list[float](), list[str]()
+    redis, heard, times, behind = redis_server.client, redis_server.another(), list[float](), list[str]()
     listener = heard.pubsub(ignore_subscribe_messages=True)
     listener.subscribe("updates")
     ended = threading.Event()
@@ -143,7 +133,7 @@ def test_batches_are_few_and_none_is_forgotten(muniment: Any, server: RedisServe
 
     thread = threading.Thread(target=listen)
     thread.start()
-    assert muniment("crawl", site.url, "-o", tmp_path / "out", "--redis", server.url, "--delay", "30").code == 0
+    assert muniment("crawl", site.url, "-o", tmp_path / "out", "--redis", redis_server.url, "--delay", "30").code == 0
     time.sleep(0.3)
     ended.set()
     thread.join()
@@ -151,20 +141,20 @@ def test_batches_are_few_and_none_is_forgotten(muniment: Any, server: RedisServe
     assert max(sum(1 for two in times if one <= two < one + 1) for one in times) <= 10
     assert behind == []
     (ident,) = (key for key in redis.scan_iter(_type="hash") if not key.startswith(("muniment:", "pipeline:")))
-    assert redis.zcard(f"{ident}_log") == len(_entries(tmp_path / "out"))
+    assert redis.zcard(f"{ident}_log") == len(logged_entries(tmp_path / "out"))
     listener.close()
     heard.close()
 
 
 @pytest.mark.points(18, 21, 24, 27, 29, 31, 32, 34)
 def test_a_list_is_shallow_and_has_all_its_fields(
-    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
 ) -> None:
-    redis, seed = server.client, tmp_path / "urls.txt"
+    redis, seed = redis_server.client, tmp_path / "urls.txt"
     seed.write_text("".join(f"{site.url}p{n}.html\n" for n in range(5)))
     begun = time.time()
     given = "--user-agent", "Probe/1.0", "--delay", "5-9"
-    done = muniment("fetch", seed, "-o", tmp_path / "out", "--redis", server.url, *given, MUNIMENT_OPERATOR="ann")
+    done = muniment("fetch", seed, "-o", tmp_path / "out", "--redis", redis_server.url, *given, MUNIMENT_OPERATOR="ann")
     assert done.code == 0
     (ident,) = (key for key in redis.scan_iter(_type="hash") if not key.startswith(("muniment:", "pipeline:")))
     job = redis.hgetall(ident)
@@ -185,7 +175,7 @@ def test_a_list_is_shallow_and_has_all_its_fields(
 
 
 @pytest.mark.points(17, 23, 30)
-def test_odd_statuses_and_failures_are_counted(muniment: Any, server: RedisServer, tmp_path: Path) -> None:
+def test_odd_statuses_and_failures_are_counted(muniment: Any, redis_server: RedisServer, tmp_path: Path) -> None:
     """An answer beyond 100-599 is `runk`; a failure without an answer is in none, though it has an entry."""
     pages = {
         "/": "".join(f"<a href=/{name}>x</a>" for name in ("odd", "gone", "bad", "moved", "fine"))
@@ -204,7 +194,7 @@ def test_odd_statuses_and_failures_are_counted(muniment: Any, server: RedisServe
             "-o",
             out,
             "--redis",
-            server.url,
+            redis_server.url,
             "--no-robots",
             "--no-sitemaps",
             "--tries",
@@ -213,10 +203,10 @@ def test_odd_statuses_and_failures_are_counted(muniment: Any, server: RedisServe
             "0",
         )
         asked = len(gated.requests)
-    redis = server.client
+    redis = redis_server.client
     (ident,) = (key for key in redis.scan_iter(_type="hash") if not key.startswith(("muniment:", "pipeline:")))
     job = redis.hgetall(ident)
-    downloads = [entry for entry in _entries(out) if entry["type"] == "download"]
+    downloads = [entry for entry in logged_entries(out) if entry["type"] == "download"]
     answers = [entry["response_code"] for entry in downloads if entry["response_code"]]
     assert len(answers) == asked
     for number in range(1, 6):
@@ -232,11 +222,11 @@ def test_odd_statuses_and_failures_are_counted(muniment: Any, server: RedisServe
 
 
 @pytest.mark.points(19, 29, 50)
-def test_a_stopped_job_is_taken_up_again(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    redis, out = server.client, tmp_path / "out"
-    command = "crawl", site.url, "-o", out, "--redis", server.url
+def test_a_stopped_job_is_taken_up_again(muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+    redis, out = redis_server.client, tmp_path / "out"
+    command = "crawl", site.url, "-o", out, "--redis", redis_server.url
     with muniment.start(*command, "--delay", "300") as crawl:
-        ident = server.working()
+        ident = redis_server.working()
         eventually(lambda: int(redis.hget(ident, "log_score") or 0) > 4)
         assert redis.hget(ident, "finished_at") is None
         started = redis.hget(ident, "started_at")
@@ -246,39 +236,43 @@ def test_a_stopped_job_is_taken_up_again(muniment: Any, server: RedisServer, sit
     assert (redis.llen("working"), redis.hexists(ident, "counted"), redis.get("jobs_completed")) == (0, False, None)
     assert all(172_700 < redis.ttl(key) <= 172_800 for key in (ident, f"{ident}_log", f"{ident}_ignores"))
     with muniment.start(*command, "--delay", "100") as crawl:
-        assert server.working() == ident
+        assert redis_server.working() == ident
         eventually(lambda: redis.hget(ident, "finished_at") is None)
         assert all(redis.ttl(key) == -1 for key in (ident, f"{ident}_log", f"{ident}_ignores"))
         assert redis.hget(ident, "started_at") == started
         assert crawl.wait(60) == 0
     entries = [json.loads(entry) for entry in redis.zrange(f"{ident}_log", 0, -1)]
-    assert entries == _entries(out)
+    assert entries == logged_entries(out)
     assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
     assert redis.get("jobs_completed") == "1"
 
 
 @pytest.mark.points(51)
-def test_an_expired_job_does_not_come_back(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    redis = server.client
-    command = "crawl", site.url, "-o", tmp_path / "one", "--redis", server.url
+def test_an_expired_job_does_not_come_back(
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
+    redis = redis_server.client
+    command = "crawl", site.url, "-o", tmp_path / "one", "--redis", redis_server.url
     assert muniment(*command).code == 0
     (ident,) = (key for key in redis.scan_iter(_type="hash") if not key.startswith(("muniment:", "pipeline:")))
     for key in (ident, f"{ident}_log", f"{ident}_ignores"):
         redis.expire(key, 0)
     assert muniment(*command).code == 0
-    assert muniment("crawl", site.url, "-o", tmp_path / "two", "--redis", server.url).code == 0
+    assert muniment("crawl", site.url, "-o", tmp_path / "two", "--redis", redis_server.url).code == 0
     logs = [key for key in redis.scan_iter(_type="zset") if key.endswith("_log")]
     assert len(logs) == 1
-    assert [json.loads(entry) for entry in redis.zrange(logs[0], 0, -1)] == _entries(tmp_path / "two")
+    assert [json.loads(entry) for entry in redis.zrange(logs[0], 0, -1)] == logged_entries(tmp_path / "two")
 
 
 @pytest.mark.points(33, 36)
-def test_a_short_run_leaves_all_its_entries(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+def test_a_short_run_leaves_all_itslogged_entries(
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
     """Shorter than the plane's step."""
     seed = tmp_path / "urls.txt"
     seed.write_text(f"{site.url}p1.html\n")
-    assert muniment("fetch", seed, "-o", tmp_path / "out", "--redis", server.url, "--no-robots").code == 0
-    (log,) = (key for key in server.client.scan_iter(_type="zset") if key.endswith("_log"))
-    entries = [json.loads(entry) for entry in server.client.zrange(log, 0, -1)]
-    assert entries == _entries(tmp_path / "out")
+    assert muniment("fetch", seed, "-o", tmp_path / "out", "--redis", redis_server.url, "--no-robots").code == 0
+    (log,) = (key for key in redis_server.client.scan_iter(_type="zset") if key.endswith("_log"))
+    entries = [json.loads(entry) for entry in redis_server.client.zrange(log, 0, -1)]
+    assert entries == logged_entries(tmp_path / "out")
     assert [entry["url"] for entry in entries if entry["type"] == "download"] == [f"{site.url}p1.html"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.archivebot import Bot, ForeignPipeline
+from tests.support.live_site import linked_pages
 from tests.support.nginx import Nginx
 from tests.support.redis_server import RedisServer, eventually
 from tests.support.served import Served
@@ -19,40 +20,28 @@ PAGES = 30
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    running = RedisServer(tmp_path)
-    yield running
-    running.close()
-
-
-@pytest.fixture
 def site(tmp_path: Path, nginx: Callable[..., Nginx]) -> Nginx:
-    directory = tmp_path / "site"
-    directory.mkdir()
-    links = "".join(f'<a href="p{n}.html">x</a>' for n in range(PAGES))
-    (directory / "index.html").write_text(f"<html>{links}<a href='gone'>x</a></html>")
+    directory = linked_pages(tmp_path / "site", PAGES, "<a href='gone'>x</a>")
     (directory / "robots.txt").write_text("User-agent: *\nDisallow: /p1\n")
-    for n in range(PAGES):
-        (directory / f"p{n}.html").write_text(f"<html>page {n}</html>")
     return nginx(directory)
 
 
 @pytest.fixture
-def served(muniment: Any, server: RedisServer, tmp_path: Path) -> Served:
-    return Served(muniment, server, tmp_path)
+def served(muniment: Any, redis_server: RedisServer, tmp_path: Path) -> Served:
+    return Served(muniment, redis_server, tmp_path)
 
 
 def _log(redis: Any, ident: str) -> list[dict[str, Any]]:
     return [json.loads(entry) for entry in redis.zrange(f"{ident}_log", 0, -1)]
 
 
-def test_a_job_of_the_bot_is_crawled_and_told_of(served: Served, server: RedisServer, site: Nginx) -> None:
+def test_a_job_of_the_bot_is_crawled_and_told_of(served: Served, redis_server: RedisServer, site: Nginx) -> None:
     """Points 6 to 8, 11, 13, 20, 26, 28 to 30, 36 to 38, 40, 41, 44 and 46 to 50."""
-    redis, bot = server.client, Bot(server.client)
+    redis, bot = redis_server.client, Bot(redis_server.client)
     token = served.register("berlin-1")
     with served.serve() as serve, served.pipeline(token) as pipeline:
         ident = bot.queue(site.url, note="why", user_agent="Bot/1")
-        assert server.working() == ident
+        assert redis_server.working() == ident
         eventually(lambda: redis.hget(ident, "finished_at"))
         assert redis.hget(ident, "pipeline_id") in redis.lrange("pipelines", 0, -1)
         shown = redis.hgetall(redis.hget(ident, "pipeline_id"))
@@ -87,9 +76,9 @@ def test_a_job_of_the_bot_is_crawled_and_told_of(served: Served, server: RedisSe
     assert redis.exists("muniment:taken") == 0
 
 
-def test_the_bot_steers_a_job(served: Served, server: RedisServer, site: Nginx, muniment: Any) -> None:
+def test_the_bot_steers_a_job(served: Served, redis_server: RedisServer, site: Nginx, muniment: Any) -> None:
     """Points 14, 16, 32, 35, 42, 58 and 60."""
-    redis, bot = server.client, Bot(server.client)
+    redis, bot = redis_server.client, Bot(redis_server.client)
     token = served.register("berlin-1")
     with served.serve(), served.pipeline(token):
         ident = bot.queue(site.url, delay_min="500", delay_max="500")
@@ -115,10 +104,10 @@ def test_the_bot_steers_a_job(served: Served, server: RedisServer, site: Nginx, 
 
 
 def test_lists_shallow_jobs_and_a_certificate_that_nobody_signed(
-    served: Served, server: RedisServer, site: Nginx, tmp_path: Path, nginx: Callable[..., Nginx]
+    served: Served, redis_server: RedisServer, site: Nginx, tmp_path: Path, nginx: Callable[..., Nginx]
 ) -> None:
     """Points 14, 18, 32, 34 and 48: `!a <`, `!ao <`, `!ao` and `!a` below a directory, over TLS."""
-    redis, bot = server.client, Bot(server.client)
+    redis, bot = redis_server.client, Bot(redis_server.client)
     lists, deep = tmp_path / "lists", tmp_path / "deep"
     (deep / "in").mkdir(parents=True)
     lists.mkdir()
@@ -161,18 +150,18 @@ def test_lists_shallow_jobs_and_a_certificate_that_nobody_signed(
 
 
 def test_nobody_touches_the_jobs_of_others(
-    muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path, postgres: Any
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path, postgres: Any
 ) -> None:
     """Two servers of one database, of which the first is killed, two crawls, and a pipeline of ArchiveBot's own."""
-    redis, bot = server.client, Bot(server.client)
-    first = Served(muniment, server, tmp_path, "--database", postgres.create("live_plane"))
-    second = Served(muniment, server, tmp_path, *first.place)
+    redis, bot = redis_server.client, Bot(redis_server.client)
+    first = Served(muniment, redis_server, tmp_path, "--database", postgres.create("live_plane"))
+    second = Served(muniment, redis_server, tmp_path, *first.place)
     token, foreign, theirs = first.register("berlin-1"), ForeignPipeline(redis, "paris-1"), set[str]()
     foreign.report()
     with first.serve() as owner, second.serve(), second.pipeline(token):
         crawls = [
             muniment.start(
-                "crawl", f"{site.url}{name}", "-o", tmp_path / name, "--redis", server.url, "--delay", "40",
+                "crawl", f"{site.url}{name}", "-o", tmp_path / name, "--redis", redis_server.url, "--delay", "40",
                 "--redis-roles", "analyzer,broadcaster,trimmer",
             )
             for name in ("p2.html", "index.html")
@@ -209,9 +198,9 @@ def test_nobody_touches_the_jobs_of_others(
     assert len([one for one in site.requests() if one.uri in {f"/p{n}.html" for n in range(10, 21)}]) >= len(ours)
 
 
-def test_odd_queues_cost_nothing_but_themselves(served: Served, server: RedisServer, site: Nginx) -> None:
+def test_odd_queues_cost_nothing_but_themselves(served: Served, redis_server: RedisServer, site: Nginx) -> None:
     """Points 3, 47, 48 and 60: what stands in queues without a record, twice, or with values that make no sense."""
-    redis, bot = server.client, Bot(server.client)
+    redis, bot = redis_server.client, Bot(redis_server.client)
     token = served.register("berlin-1")
     redis.lpush("pending", "nobody", "odd", "text", b"\xff\xfe")
     redis.hset("odd", "fetch_depth", "inf")
@@ -252,9 +241,9 @@ def test_odd_queues_cost_nothing_but_themselves(served: Served, server: RedisSer
     assert redis.llen("working") == 0
 
 
-def test_a_private_target_is_refused_with_its_reason(muniment: Any, server: RedisServer, tmp_path: Path) -> None:
+def test_a_private_target_is_refused_with_its_reason(muniment: Any, redis_server: RedisServer, tmp_path: Path) -> None:
     """Point 49."""
-    redis, bot, served = server.client, Bot(server.client), Served(muniment, server, tmp_path)
+    redis, bot, served = redis_server.client, Bot(redis_server.client), Served(muniment, redis_server, tmp_path)
     served.private = False
     token = served.register("berlin-1")
     with served.serve(), served.pipeline(token):
@@ -269,10 +258,10 @@ def test_a_private_target_is_refused_with_its_reason(muniment: Any, server: Redi
 
 
 def test_redis_may_go_and_a_job_may_be_taken_up_again(
-    served: Served, server: RedisServer, site: Nginx, muniment: Any
+    served: Served, redis_server: RedisServer, site: Nginx, muniment: Any
 ) -> None:
     """Points 38, 40, 43 and 61, with reports of what is ignored."""
-    redis, bot = server.client, Bot(server.client)
+    redis, bot = redis_server.client, Bot(redis_server.client)
     token = served.register("berlin-1")
     with served.serve(), served.pipeline(token):
         ident = bot.queue(site.url, delay_min="150", delay_max="150")
@@ -281,11 +270,11 @@ def test_redis_may_go_and_a_job_may_be_taken_up_again(
         redis.sadd(f"{ident}_ignores", r"/p2\d")
         bot.change(ident)
         eventually(lambda: any(entry["type"] == "ignore" for entry in _log(redis, ident)))
-        server.kill()
+        redis_server.kill()
         asked = len(site.requests())
         eventually(lambda: len(site.requests()) > asked + 3)
-        server.start()
-        assert server.working() == ident
+        redis_server.start()
+        assert redis_server.working() == ident
         assert redis.hmget(ident, "url", "suppress_ignore_reports") == [site.url, None]
         redis.hset(ident, "failed", "true")
         eventually(lambda: redis.hget(ident, "counted") == "failed")

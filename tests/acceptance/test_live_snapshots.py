@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.live_site import linked_pages
 from tests.support.nginx import Nginx
 from tests.support.redis_server import RedisServer
 
@@ -21,21 +22,8 @@ CURSORS = "last_trimmed_log_entry", "last_analyzed_log_entry", "last_broadcasted
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    running = RedisServer(tmp_path)
-    yield running
-    running.close()
-
-
-@pytest.fixture
 def site(tmp_path: Path, nginx: Callable[..., Nginx]) -> Nginx:
-    directory = tmp_path / "site"
-    directory.mkdir()
-    links = "".join(f'<a href="p{n}.html">x</a>' for n in range(PAGES))
-    (directory / "index.html").write_text(f"<html>{links}</html>")
-    for n in range(PAGES):
-        (directory / f"p{n}.html").write_text(f"<html>page {n}</html>")
-    return nginx(directory)
+    return nginx(linked_pages(tmp_path / "site", PAGES))
 
 
 class _Snapshot:
@@ -89,12 +77,12 @@ def _whole_log_faults(client: Any, ident: str) -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.points(11, 25, 26, 32, 33, 36)
-def test_no_snapshot_is_out_of_order(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    out, reader = tmp_path / "out", server.another()
-    options = "--delay", "20", "--redis-log-keep", "600", "--redis", server.url
+def test_no_snapshot_is_out_of_order(muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+    out, reader = tmp_path / "out", redis_server.another()
+    options = "--delay", "20", "--redis-log-keep", "600", "--redis", redis_server.url
     taken, faults, before = 0, list[str](), dict[str, int]()
     with muniment.start("crawl", site.url, "-o", out, *options) as crawl:
-        ident = server.working()
+        ident = redis_server.working()
         snapshot = _Snapshot(reader, ident)
         while not snapshot.over:
             faults += snapshot.faults(ident, before)
@@ -102,8 +90,10 @@ def test_no_snapshot_is_out_of_order(muniment: Any, server: RedisServer, site: N
             if taken % 250 == 0:
                 faults += _whole_log_faults(reader, ident)
             if taken == SNAPSHOTS:
-                server.client.hset(ident, mapping={"delay_min": "0", "delay_max": "0"})
-                server.client.publish(f"archivebot:job:{ident}", server.client.hincrby(ident, "settings_age", 1))
+                redis_server.client.hset(ident, mapping={"delay_min": "0", "delay_max": "0"})
+                redis_server.client.publish(
+                    f"archivebot:job:{ident}", redis_server.client.hincrby(ident, "settings_age", 1)
+                )
             snapshot = _Snapshot(reader, ident)
         faults += snapshot.faults(ident, before)
         assert crawl.wait(120) == 0

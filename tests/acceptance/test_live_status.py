@@ -4,48 +4,37 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.live_site import linked_pages
 from tests.support.nginx import Nginx
 from tests.support.redis_server import RedisServer, eventually
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    running = RedisServer(tmp_path)
-    yield running
-    running.close()
-
-
-@pytest.fixture
 def site(tmp_path: Path, nginx: Callable[..., Nginx]) -> Nginx:
-    directory = tmp_path / "site"
-    directory.mkdir()
-    (directory / "index.html").write_text("".join(f'<a href="p{n}.html">x</a>' for n in range(90)))
-    for n in range(90):
-        (directory / f"p{n}.html").write_text(f"<html>page {n}</html>")
-    return nginx(directory)
+    return nginx(linked_pages(tmp_path / "site", 90))
 
 
-def test_status_tells_who_writes_what(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    out, redis = tmp_path / "out", server.client
+def test_status_tells_who_writes_what(muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path) -> None:
+    out, redis = tmp_path / "out", redis_server.client
     redis.hset("foreign", mapping={"url": "http://a.example/", "pipeline_id": "pipeline:theirs", "log_score": "5"})
     redis.rpush("working", "foreign", "without-hash")
     roles = "--redis-roles", "analyzer,broadcaster,reaper"
-    with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "400", *roles) as crawl:
+    with muniment.start("crawl", site.url, "-o", out, "--redis", redis_server.url, "--delay", "400", *roles) as crawl:
         eventually(lambda: redis.llen("working") == 3)
         ident = str(redis.lindex("working", -1))
-        server.kill()
+        redis_server.kill()
         time.sleep(1.5)
-        server.start()
-        assert server.working() == ident
+        redis_server.start()
+        assert redis_server.working() == ident
         redis.hset("foreign", mapping={"url": "http://a.example/", "pipeline_id": "pipeline:theirs", "log_score": "5"})
         redis.rpush("working", "foreign")
-        eventually(lambda: (redis.hset(ident, "last_broadcasted_log_entry", "1"), _foreign(server, ident))[1])
-        told = _told(muniment, "--redis", server.url)
+        eventually(lambda: (redis.hset(ident, "last_broadcasted_log_entry", "1"), _foreign(redis_server, ident))[1])
+        told = _told(muniment, "--redis", redis_server.url)
         (plane,) = told["planes"]
         assert (plane["pid"], plane["known_epoch"], plane["reaper"]) == (crawl.pid, True, True)
         assert plane["roles"] == ["analyzer", "broadcaster", "reaper"]
@@ -60,18 +49,18 @@ def test_status_tells_who_writes_what(muniment: Any, server: RedisServer, site: 
         assert told["foreign_pipelines"] == ["pipeline:theirs"]
         (mine,) = _told(muniment, "-o", out)["jobs"]
         assert mine["ident"] == ident
-        text = muniment("live", "status", "--redis", server.url).stdout
+        text = muniment("live", "status", "--redis", redis_server.url).stdout
         assert f"process {crawl.pid} at" in text
         assert "reaper (it reaps)" in text
         assert "another program's pipeline: pipeline:theirs" in text
         assert "another program is broadcaster, too" in text
         redis.hset(ident, "abort_requested", "true")
         assert crawl.wait(30) == 3
-    assert _told(muniment, "--redis", server.url)["planes"] == []
+    assert _told(muniment, "--redis", redis_server.url)["planes"] == []
 
 
-def _foreign(server: RedisServer, ident: str) -> str | None:
-    return server.client.hget(f"muniment:{ident}", "foreign") or None
+def _foreign(redis_server: RedisServer, ident: str) -> str | None:
+    return redis_server.client.hget(f"muniment:{ident}", "foreign") or None
 
 
 def _told(muniment: Any, *options: object) -> dict[str, Any]:
@@ -81,10 +70,12 @@ def _told(muniment: Any, *options: object) -> dict[str, Any]:
     return found
 
 
-def test_rebuild_writes_all_of_a_job_anew(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path) -> None:
-    out, redis = tmp_path / "out", server.client
-    with muniment.start("crawl", site.url, "-o", out, "--redis", server.url, "--delay", "200") as crawl:
-        ident = server.working()
+def test_rebuild_writes_all_of_a_job_anew(
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
+    out, redis = tmp_path / "out", redis_server.client
+    with muniment.start("crawl", site.url, "-o", out, "--redis", redis_server.url, "--delay", "200") as crawl:
+        ident = redis_server.working()
         eventually(lambda: int(redis.hget(ident, "log_score") or 0) > 6)
         redis.zremrangebyscore(f"{ident}_log", 2, 4)
         redis.hset(ident, mapping={"slug": "another", "queued_at": "1"})

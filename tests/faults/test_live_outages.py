@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import redis
+from tests.support.live_site import linked_pages, logged_entries
 from tests.support.nginx import Nginx
 from tests.support.redis_server import RedisServer, eventually
 
@@ -38,13 +39,7 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
 
 @pytest.fixture
 def site(tmp_path: Path, nginx: Callable[..., Nginx]) -> Nginx:
-    directory = tmp_path / "site"
-    directory.mkdir()
-    links = "".join(f"<a href=p{n}.html>" for n in range(PAGES))
-    (directory / "index.html").write_text(f"<html>{links}</html>")
-    for n in range(PAGES):
-        (directory / f"p{n}.html").write_text(f"<html>page {n}</html>")
-    return nginx(directory)
+    return nginx(linked_pages(tmp_path / "site", PAGES))
 
 
 class _Outages:
@@ -115,10 +110,6 @@ class _Settings:
             pipe.execute()
 
 
-def _entries(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (out / "log.jsonl").read_bytes().splitlines()]
-
-
 def _in_tracker(out: Path) -> tuple[dict[str, Any], str, int]:
     with closing(sqlite3.connect(out / "tracker.sqlite")) as db:
         settings, why, age = db.execute("SELECT settings, explanation, settings_age FROM jobs").fetchone()
@@ -141,12 +132,12 @@ def test_outages(muniment: Any, server: RedisServer, site: Nginx, tmp_path: Path
             settings.change()
             time.sleep(chosen.uniform(0, 1))
             outages.strike(kind, chosen)
-            score = _entries(out)[-1]["seq"]
+            score = logged_entries(out)[-1]["seq"]
             eventually(lambda known=score: _score(server, ident) >= known, within_s=STOOD_WITHIN_S)
             assert crawl.poll() is None, f"it ended during outage {number}"
         assert muniment("set", "delay=0", "-o", out).code == 0
         assert crawl.wait(120) == 0
-    entries, client = _entries(out), server.client
+    entries, client = logged_entries(out), server.client
     assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
     assert [json.loads(entry) for entry in client.zrange(f"{ident}_log", 0, -1)] == entries
     asked = Counter(f"{site.url.rstrip('/')}{request.uri}" for request in site.requests())

@@ -12,9 +12,8 @@ from muniment.clock import monotonic, now_ms
 from muniment.live import layout
 from muniment.live.entries import last_lines
 from muniment.live.fleet_log import FleetLog
-from muniment.live.link import Client, RedisLink, typed
+from muniment.live.link import Client, RedisLink, of_another_type, typed
 from muniment.live.pipelines import drop_record, machine_fields, write_record
-from muniment.live.plane import MOST_HEARD
 from muniment.live.plane_thread import PlaneThread
 from muniment.live.ports import FleetPort, PlaneOptions
 from muniment.live.reaper import Reaper
@@ -68,7 +67,7 @@ class FleetPlane(PlaneThread):
         if not self._held:
             self._shown.clear()
             return
-        heard = {channel for channel, _ in self._link.heard(MOST_HEARD)}
+        heard = {channel for channel, _ in self._link.heard()}
         jobs = self._port.jobs()
         if second:
             self._each_second(client, jobs)
@@ -105,7 +104,7 @@ class FleetPlane(PlaneThread):
         except LookupError:
             self._shown.pop(job.job_id, None)
         except ResponseError as error:
-            if "WRONGTYPE" not in str(error):
+            if not of_another_type(error):
                 raise
             _log.debug("in the record of job %d", job.job_id, exc_info=True)
             self._shown.pop(job.job_id, None)

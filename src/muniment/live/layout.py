@@ -14,9 +14,9 @@ from muniment.settings.table import DEFAULT_USER_AGENT
 
 __all__ = [
     "ANNOUNCED", "EPOCH", "IN_FORCE", "NOTICES", "PIPELINES", "PIPELINE_UPDATES", "PLANES", "QUEUED", "TAKEN",
-    "UPDATES", "WORKING", "begun_fields", "counter_fields", "ignores_key", "job_channel", "log_key", "notice",
-    "notice_of_queued", "own_key", "pipeline_key", "plane_key", "rebuild_channel", "record_fields", "setting_fields",
-    "target_of", "watermark",
+    "UPDATES", "WORKING", "begun_fields", "counter_fields", "ignores_key", "job_channel", "job_keys", "log_key",
+    "notice", "notice_of_queued", "own_ignores_key", "own_key", "pipeline_key", "plane_key", "rebuild_channel",
+    "record_fields", "setting_fields", "target_of", "watermark",
 ]  # fmt: skip
 
 WORKING, PIPELINES, NOTICES = "working", "pipelines", "finish_notifications"
@@ -59,6 +59,16 @@ def plane_key(instance: str) -> str:
 def own_key(ident: str) -> str:
     """The key beside the record of a job of ours: what was written last, and how far its log goes."""
     return f"muniment:{ident}"
+
+
+def own_ignores_key(ident: str) -> str:
+    """The key of the patterns that were written last."""
+    return f"{own_key(ident)}_ignores"
+
+
+def job_keys(ident: str) -> tuple[str, ...]:
+    """All keys of a job: its record, log and patterns, and ours beside them."""
+    return ident, log_key(ident), ignores_key(ident), own_key(ident), own_ignores_key(ident)
 
 
 def pipeline_key(instance: str) -> str:

@@ -15,7 +15,10 @@ from redis.retry import Retry
 from muniment.clock import monotonic, now_ms
 from muniment.live.address import RedisAddress
 
-__all__ = ["Client", "RedisError", "RedisLink", "carry_out", "texts", "typed"]
+__all__ = ["Client", "RedisError", "RedisLink", "carry_out", "of_another_type", "text_of", "texts", "typed"]
+
+_MOST_HEARD = 10_000
+"""Messages that are taken from the channels at once."""
 
 Client = Any
 """A client of Redis: its library says of each method that it may be one to wait for."""
@@ -96,10 +99,10 @@ class RedisLink:
         if self._pubsub is not None:
             self._pubsub.unsubscribe(channel)
 
-    def heard(self, most: int, *, wait_s: float = 0) -> list[tuple[str, bytes]]:
-        """Channel and text of what was published since, waiting for a first one; of more than `most`, the first."""
+    def heard(self, *, wait_s: float = 0) -> list[tuple[str, bytes]]:
+        """Channel and text of what was published since, waiting for a first one; of very many, the first."""
         found: list[tuple[str, bytes]] = []
-        while self._pubsub is not None and len(found) < most:
+        while self._pubsub is not None and len(found) < _MOST_HEARD:
             message = self._pubsub.get_message(timeout=0 if found else wait_s)
             if message is None:
                 if not self._pubsub.connection or not self._pubsub.connection.can_read(timeout=0):
@@ -122,7 +125,7 @@ def carry_out(pipe: Any, say: Callable[[str], None]) -> None:
     commands = [args for args, _ in pipe.command_stack]
     for args, result in zip(commands, pipe.execute(raise_on_error=False), strict=False):
         if isinstance(result, ResponseError):
-            if not _of_another_type(result):
+            if not of_another_type(result):
                 raise result
             say(f"The key {args[1]} of Redis has another type: it is left alone.")
 
@@ -132,15 +135,21 @@ def typed(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except ResponseError as error:
-        if _of_another_type(error):
+        if of_another_type(error):
             return None
         raise
 
 
 def texts(found: Iterable[bytes | None]) -> list[str]:
     """What Redis answered, as text; what is absent is empty."""
-    return [(one or b"").decode("utf-8", "replace") for one in found]
+    return [text_of(one) for one in found]
 
 
-def _of_another_type(error: ResponseError) -> bool:
+def text_of(found: bytes | None) -> str:
+    """The same of one answer."""
+    return (found or b"").decode("utf-8", "replace")
+
+
+def of_another_type(error: ResponseError) -> bool:
+    """Whether Redis refused a command because a key has another type."""
     return "WRONGTYPE" in str(error)

@@ -11,10 +11,7 @@ from muniment.live.record import JobRecord
 from muniment.model.event import EventBatch, FinishEvent, Snapshot
 from muniment.model.network.live import LiveJob
 
-__all__ = ["MOST_HEARD", "Plane"]
-
-MOST_HEARD = 10_000
-"""Messages that are taken from the channels at once."""
+__all__ = ["Plane"]
 
 
 class Plane(PlaneThread):
@@ -50,7 +47,7 @@ class Plane(PlaneThread):
         return {"roles": ",".join(sorted(self._record.roles)), "reaper": self._reaper.token if self._reaper else ""}
 
     def _step(self, client: Client, *, second: bool) -> None:
-        heard = {channel for channel, _ in self._link.heard(MOST_HEARD)}
+        heard = {channel for channel, _ in self._link.heard()}
         if layout.rebuild_channel(self._record.ident) in heard:
             self._record.rebuild()
         if heard:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import Any
 
@@ -10,7 +9,9 @@ from redis.exceptions import WatchError
 
 from muniment.clock import now_ms
 from muniment.live import layout
-from muniment.live.link import Client, texts, typed
+from muniment.live.endings import COUNTERS, add_notice, end_record, failed_fields
+from muniment.live.entries import stdout
+from muniment.live.link import Client, text_of, typed
 from muniment.live.queued_job import queued_job
 from muniment.model.job import JobOutcome
 from muniment.model.network.live import QueuedJob
@@ -19,7 +20,7 @@ from muniment.rules.assignment import NAMED
 __all__ = ["PendingQueues"]
 
 _log = logging.getLogger(__name__)
-_KEPT_S, _MOST_NOTICES, _MOST_IDENT = 172_800, 10_000, 100
+_MOST_IDENT = 100
 
 
 class PendingQueues:
@@ -30,16 +31,16 @@ class PendingQueues:
 
     def named(self, client: Client) -> list[str]:
         """The queues that name a pipeline."""
-        return sorted(key.decode("utf-8", "replace") for key in client.scan_iter(f"{NAMED}*", count=1000))
+        return sorted(text_of(key) for key in client.scan_iter(f"{NAMED}*", count=1000))
 
     def left(self, client: Client) -> list[tuple[str, str]]:
         """Ident and queue of jobs that were taken for this tracker, which may not have them yet."""
         taken = typed(lambda: client.hgetall(layout.TAKEN)) or {}
         found = []
         for ident, value in taken.items():
-            owner, _, queue = value.decode("utf-8", "replace").partition(" ")
+            owner, _, queue = text_of(value).partition(" ")
             if owner == self._tracker:
-                found.append((ident.decode("utf-8", "replace"), queue))
+                found.append((text_of(ident), queue))
         return found
 
     def take(self, client: Client, queue: str, pipeline_id: str) -> str | None:
@@ -61,11 +62,11 @@ class PendingQueues:
                 pipe.execute()
             except WatchError:
                 return ""
-        name = ident.decode("utf-8", "replace")
+        name = text_of(ident)
         if problem:
             _log.warning("%s in the queue %s of Redis is left out: %s", name[:_MOST_IDENT], queue, problem)
             return ""
-        return str(name)
+        return name
 
     def _problem(self, pipe: Any, ident: bytes) -> str:
         """Why what stands in a queue cannot be taken."""
@@ -87,10 +88,9 @@ class PendingQueues:
 
     def admitted(self, client: Client, ident: str) -> None:
         """The tracker has it: what its record says of an earlier run counts no more."""
-        copy = f"muniment:{ident}"
         with client.pipeline() as pipe:
             pipe.hdel(ident, "counted", "finished_at", "aborted", "failed")
-            pipe.delete(copy, f"{copy}_ignores")
+            pipe.delete(layout.own_key(ident), layout.own_ignores_key(ident))
             for key in (ident, layout.ignores_key(ident)):
                 pipe.persist(key)
             pipe.hdel(layout.TAKEN, ident)
@@ -115,21 +115,14 @@ class PendingQueues:
 
     def refuse(self, client: Client, job: QueuedJob, reason: str) -> None:
         """A job that the tracker does not take has failed."""
-        ident, now = job.ident, now_ms() / 1000
-        score, pipeline_id = int(client.hincrby(ident, "log_score", 1)), texts([client.hget(ident, "pipeline_id")])[0]
-        line = {"type": "stdout", "ts": now, "seq": score, "message": f"The job has failed: {reason}."}
-        fields = {"failed": "true", "counted": JobOutcome.FAILED.value, "finished_at": f"{now:.3f}"}
+        ident, pipeline_id = job.ident, text_of(client.hget(job.ident, "pipeline_id"))
+        score = int(client.hincrby(ident, "log_score", 1))
         with client.pipeline() as pipe:
-            pipe.zadd(layout.log_key(ident), {json.dumps(line): score})
-            pipe.hset(ident, mapping=fields)
-            pipe.incr("jobs_failed")
-            pipe.rpush(layout.NOTICES, layout.notice_of_queued(job, JobOutcome.FAILED, pipeline_id))
-            pipe.ltrim(layout.NOTICES, -_MOST_NOTICES, -1)
-            pipe.lrem(layout.WORKING, 0, ident)
+            pipe.zadd(layout.log_key(ident), {stdout(now_ms(), score, f"The job has failed: {reason}."): score})
+            pipe.incr(COUNTERS[JobOutcome.FAILED])
+            add_notice(pipe, layout.notice_of_queued(job, JobOutcome.FAILED, pipeline_id))
             pipe.hdel(layout.TAKEN, ident)
-            for key in (ident, layout.log_key(ident), layout.ignores_key(ident)):
-                pipe.expire(key, _KEPT_S)
-            pipe.publish(layout.UPDATES, ident)
+            end_record(pipe, ident, failed_fields())
             # a key of another type costs that key
             pipe.execute(raise_on_error=False)
         _log.warning("%s from a queue of Redis has failed: %s", ident, reason)

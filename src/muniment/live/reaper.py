@@ -8,9 +8,10 @@ from typing import Any
 
 from redis.exceptions import WatchError
 
-from muniment.clock import monotonic, now_ms
+from muniment.clock import monotonic
 from muniment.live import layout
-from muniment.live.link import Client, typed
+from muniment.live.endings import COUNTERS, end_record, failed_fields
+from muniment.live.link import Client, text_of, typed
 from muniment.live.steering import whole_number
 from muniment.model.job import JobOutcome
 
@@ -19,7 +20,7 @@ __all__ = ["REAPER", "Reaper", "checked"]
 CHECK_S = 2.0
 REAPER = "muniment:reaper"
 """The key of that lock."""
-_LOCK_S, _KEPT_S = 10, 172_800
+_LOCK_S = 10
 _BEAT, _SEEN, _TIMER = "heartbeat", "last_acknowledged_heartbeat", "death_timer"
 
 
@@ -54,12 +55,12 @@ class Reaper:
             pipe.watch(ident)
             fields = checked(*pipe.hmget(ident, _BEAT, _SEEN, _TIMER))
             silent_s = int(fields.get(_TIMER, 0)) * CHECK_S
-            dead = 0 < self._after_s <= silent_s and pipe.exists(_copy_of(ident))
+            dead = 0 < self._after_s <= silent_s and pipe.exists(layout.own_key(text_of(ident)))
             pipe.multi()
             if fields:
                 pipe.hset(ident, mapping=fields)
             if dead:
-                _reap(pipe, ident)
+                _reap(pipe, text_of(ident))
             try:
                 pipe.execute()
             except WatchError:
@@ -84,20 +85,9 @@ def checked(beat: bytes | None, seen: bytes | None, timer: bytes | None) -> dict
 
 
 def _number(text: bytes | None) -> int | None:
-    return whole_number((text or b"").decode("utf-8", "replace"))
+    return whole_number(text_of(text))
 
 
-def _copy_of(ident: bytes) -> bytes:
-    """The key that jobs of ours have beside their record."""
-    return b"muniment:" + ident
-
-
-def _reap(pipe: Any, ident: bytes) -> None:
-    outcome, now = JobOutcome.FAILED.value, f"{now_ms() / 1000:.3f}"
-    pipe.hset(ident, mapping={"failed": "true", "counted": outcome, "finished_at": now})
-    pipe.incr("jobs_failed")
-    pipe.lrem(layout.WORKING, 0, ident)
-    copy = _copy_of(ident)
-    for key in (ident, ident + b"_log", ident + b"_ignores", copy, copy + b"_ignores"):
-        pipe.expire(key, _KEPT_S)
-    pipe.publish(layout.UPDATES, ident)
+def _reap(pipe: Any, ident: str) -> None:
+    pipe.incr(COUNTERS[JobOutcome.FAILED])
+    end_record(pipe, ident, failed_fields())

@@ -7,8 +7,9 @@ from typing import Any
 
 from muniment.clock import monotonic, now_ms
 from muniment.live import layout
+from muniment.live.endings import ABORTED_S, COUNTERS, KEPT_S, add_notice, end_record
 from muniment.live.ident import candidates
-from muniment.live.link import Client, carry_out, texts, typed
+from muniment.live.link import Client, carry_out, text_of, texts, typed
 from muniment.live.ports import EntryReader, JobPort, PlaneOptions, ReadLog
 from muniment.live.settings import SteeredSettings
 from muniment.live.steering import AGE, READ, whole_number
@@ -17,8 +18,6 @@ from muniment.model.network.live import LiveJob, LogState
 
 __all__ = ["JobRecord"]
 
-KEPT_S, ABORTED_S = 172_800, 5
-"""How long the record of a job that has ended stays."""
 _MOST_ENTRIES = 100_000
 """Of a job in Redis, however far others are behind."""
 _BATCH = 5_000
@@ -28,13 +27,8 @@ _ALL_AGAIN_S, _READING_S, _LOOK_S = 30.0, 0.2, 1.0
 """Between readings of everything, of what somebody says has changed, and of what may have changed silently."""
 _STANDING_S = 5.0
 _CURSORS = ("last_broadcasted_log_entry", "last_analyzed_log_entry")
-_COUNTERS = {
-    JobOutcome.COMPLETED: "jobs_completed",
-    JobOutcome.ABORTED: "jobs_aborted",
-    JobOutcome.FAILED: "jobs_failed",
-}
 _ENDED = ("finished_at", "aborted", "counted")
-_MOST_SAID, _MOST_ANNOUNCED, _MOST_NOTICES = 1000, 1000, 10_000
+_MOST_SAID, _MOST_ANNOUNCED = 1000, 1000
 _ANNOUNCED_S = 30 * 86_400
 
 
@@ -118,7 +112,7 @@ class JobRecord:
             # what ended an earlier run does not end this one
             pipe.hdel(ident, *_ENDED, *(("abort_requested", "failed") if anew or counted else ()))
             if counted in set(JobOutcome):
-                pipe.decr(_COUNTERS[JobOutcome(counted)])
+                pipe.decr(COUNTERS[JobOutcome(counted)])
             pipe.hset(ident, mapping=layout.begun_fields(job, ident, self.pipeline_id))
             pipe.hset(ident, mapping=self._sums(state, state.position.score))
             if anew:
@@ -258,10 +252,10 @@ class JobRecord:
             self.send(client, beat=True)
         over = job.state in {JobState.FINISHED, JobState.ABORTED} and job.outcome
         outcome = JobOutcome(job.outcome) if over else None
-        kept_s = ABORTED_S if outcome is JobOutcome.ABORTED else KEPT_S
         failed_outside = self.settings.failed_outside
         counted, taken_for = typed(lambda: client.hmget(self.ident, ["counted", "pipeline_id"])) or (None, None)
-        said_by_others = failed_outside and not counted
+        # who said that it has failed said how long it stays
+        kept_s = ABORTED_S if outcome is JobOutcome.ABORTED or (failed_outside and not counted) else KEPT_S
         fields = {"finished_at": f"{now_ms() / 1000:.3f}"}
         with client.pipeline() as pipe:
             if outcome is JobOutcome.ABORTED:
@@ -269,16 +263,10 @@ class JobRecord:
             if outcome is not None:
                 fields["counted"] = outcome.value
                 if not counted and not failed_outside:
-                    pipe.incr(_COUNTERS[outcome])
+                    pipe.incr(COUNTERS[outcome])
                 if not counted and self._notices:
-                    pipe.rpush(layout.NOTICES, layout.notice(job, outcome, self.pipeline_id or texts([taken_for])[0]))
-                    pipe.ltrim(layout.NOTICES, -_MOST_NOTICES, -1)
-            pipe.hset(self.ident, mapping=fields)
-            pipe.lrem(layout.WORKING, 0, self.ident)
-            for key in (self.ident, layout.log_key(self.ident), *self.settings.keys):
-                # who said that it has failed said how long it stays
-                pipe.expire(key, ABORTED_S if said_by_others else kept_s)
-            pipe.publish(layout.UPDATES, self.ident)
+                    add_notice(pipe, layout.notice(job, outcome, self.pipeline_id or text_of(taken_for)))
+            end_record(pipe, self.ident, fields, kept_s)
             carry_out(pipe, self._say)
 
     def _say(self, text: str) -> None:

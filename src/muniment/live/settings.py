@@ -36,8 +36,7 @@ class SteeredSettings:
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys that have them; the last two are a copy of what was written last, for the next run."""
-        copy = layout.own_key(self.ident)
-        return layout.ignores_key(self.ident), copy, f"{copy}_ignores"
+        return layout.ignores_key(self.ident), layout.own_key(self.ident), layout.own_ignores_key(self.ident)
 
     def remember(self, client: Client, job: LiveJob) -> None:
         """Read what an earlier run wrote, so that changes made meanwhile are known as such."""

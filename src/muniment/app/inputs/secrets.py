@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from muniment.app.inputs.bounded_file import bounded_text
 from muniment.app.inputs.storage_state import StorageState, read_storage_state
 from muniment.archive.durable import archive_error
 from muniment.errors import UsageError
@@ -64,17 +65,8 @@ def _headers(given: str) -> list[AddedHeader]:
     if not given.startswith("@"):
         return [given_header(given)]
     file = given.removeprefix("@")
-    try:
-        with Path(file).open("rb") as stream:
-            raw = stream.read(_MOST_HEADERS + 1)
-        text = raw.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise UsageError(f"the header file {file} cannot be read: {why}") from None
-    if len(raw) > _MOST_HEADERS:
-        raise UsageError(
-            f"the header file {file} is larger than {_MOST_HEADERS} bytes; no server accepts that many headers"
-        )
+    remedy = "; no server accepts that many headers"
+    text = bounded_text(file, f"the header file {file}", _MOST_HEADERS, remedy)
     return read_headers(text, file)
 
 

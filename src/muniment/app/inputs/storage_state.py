@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from muniment.app.inputs.bounded_file import bounded_bytes
 from muniment.errors import UsageError
 from muniment.model.cookie import Cookie
 
@@ -51,21 +52,15 @@ class _StateFile(Struct):
 
 def read_storage_state(file: str) -> StorageState:
     """The state in a file; raises UsageError that shows nothing of what is in it."""
-    try:
-        with Path(file).open("rb") as stream:
-            raw = stream.read(_MOST_BYTES + 1)
-            said_at = Path(file).stat().st_mtime_ns // 1000
-    except OSError as error:
-        raise UsageError(f"the file {file} of --storage-state cannot be read: {error.strerror}") from None
-    if len(raw) > _MOST_BYTES:
-        raise UsageError(f"the file {file} of --storage-state is larger than {_MOST_BYTES} bytes")
+    what = f"the file {file} of --storage-state"
+    raw = bounded_bytes(file, what, _MOST_BYTES)
     try:
         found = msgspec.json.decode(raw, type=_StateFile)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise UsageError(
-            f"the file {file} of --storage-state is not what Playwright's storageState() writes: JSON with cookies and "
-            "origins"
+            f"{what} is not what Playwright's storageState() writes: JSON with cookies and origins"
         ) from None
+    said_at = Path(file).stat().st_mtime_ns // 1000
     storage = {one.origin: {item.name: item.value for item in one.local_storage} for one in found.origins}
     return StorageState([_cookie(one, said_at) for one in found.cookies], storage)
 

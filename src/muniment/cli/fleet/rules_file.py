@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
+from muniment.app.inputs.bounded_file import bounded_bytes
 from muniment.errors import UsageError
 from muniment.model.rule import Rule
 
@@ -16,13 +15,7 @@ _MOST = 16 << 20
 
 def read_rules(file: str) -> list[Rule]:
     """The rules of a file; raises UsageError that says which of them is not one."""
-    try:
-        with Path(file).open("rb") as stream:
-            raw = stream.read(_MOST + 1)
-    except OSError as error:
-        raise UsageError(f"the file of rules {file} cannot be read: {error.strerror}") from None
-    if len(raw) > _MOST:
-        raise UsageError(f"the file of rules {file} is larger than {_MOST:,} bytes")
+    raw = bounded_bytes(file, f"the file of rules {file}", _MOST)
     names = set(Rule.__struct_fields__)
     try:
         for number, fields in enumerate(msgspec.json.decode(raw, type=list[dict[str, msgspec.Raw]]), 1):

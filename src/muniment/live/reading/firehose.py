@@ -12,7 +12,7 @@ from msgspec import Struct
 from muniment.clock import monotonic
 from muniment.errors import UsageError
 from muniment.live import layout
-from muniment.live.link import Client, RedisError, RedisLink, typed
+from muniment.live.link import Client, RedisError, RedisLink, text_of, typed
 
 __all__ = ["RedisFirehose", "with_record"]
 
@@ -21,7 +21,7 @@ _AT_ONCE = 1000
 _WAIT_S, _LOOK_S = 0.5, 2.0
 _GONE_S = 10.0
 """A record that is gone for so long does not come back: a database that was emptied has it again sooner."""
-_MOST_HEARD, _ENDLESS = 10_000, 1 << 53
+_ENDLESS = 1 << 53
 
 
 def with_record(entries: Iterable[bytes], record: Mapping[str, str], ident: str) -> list[bytes]:
@@ -100,7 +100,7 @@ class RedisFirehose:
         elif self._all:
             for ident in typed(lambda: client.lrange(layout.WORKING, 0, -1)) or ():
                 self._add(ident)
-                self._jobs[_text(ident)].score = -1
+                self._jobs[text_of(ident)].score = -1
         for job in self._jobs.values():
             if not self._all and not client.exists(job.ident):
                 raise UsageError(f"Redis at {self._link.address} has no job {job.ident}")
@@ -108,14 +108,14 @@ class RedisFirehose:
                 job.score = _number(typed(partial(client.hget, job.ident, "log_score"))) if self._follow else 0
 
     def _add(self, ident: bytes) -> None:
-        self._jobs.setdefault(_text(ident), _FollowedJob(_text(ident), 0)).ended = False
+        self._jobs.setdefault(text_of(ident), _FollowedJob(text_of(ident), 0)).ended = False
 
     def _hear(self) -> None:
-        for _, ident in self._link.heard(_MOST_HEARD, wait_s=_WAIT_S):
+        for _, ident in self._link.heard(wait_s=_WAIT_S):
             if self._all:
                 self._add(ident)
-            if _text(ident) in self._jobs:
-                self._due.add(_text(ident))
+            if text_of(ident) in self._jobs:
+                self._due.add(text_of(ident))
 
     def _news(self, client: Client, job: _FollowedJob) -> Iterator[list[bytes]]:
         """What the log of a job has after the last look."""
@@ -144,7 +144,7 @@ class RedisFirehose:
             record, entries = pipe.execute(raise_on_error=False)
         if not isinstance(record, dict) or not isinstance(entries, list):
             return {}, []
-        return {_text(name): _text(value) for name, value in record.items()}, entries
+        return {text_of(name): text_of(value) for name, value in record.items()}, entries
 
     def _miss(self, job: _FollowedJob, count: int) -> None:
         self.missing += count
@@ -181,7 +181,3 @@ def _number(text: str | bytes | None) -> int:
         return 0
     except OverflowError:
         return _ENDLESS
-
-
-def _text(text: bytes) -> str:
-    return text.decode("utf-8", "replace")

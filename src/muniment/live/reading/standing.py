@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from muniment.clock import now_ms
 from muniment.live import layout
-from muniment.live.link import Client, texts, typed
+from muniment.live.link import Client, text_of, texts, typed
 from muniment.live.reaper import REAPER
 from muniment.live.steering import whole_number
 
@@ -68,12 +68,12 @@ class LiveStanding(Struct, frozen=True, kw_only=True):
 def read_standing(client: Client, address: str) -> LiveStanding:
     """How all of it stands now."""
     info = client.info("server")
-    epoch = _text(typed(lambda: client.get(layout.EPOCH)))
-    holder = _text(typed(lambda: client.get(REAPER)))
+    epoch = text_of(typed(lambda: client.get(layout.EPOCH)))
+    holder = text_of(typed(lambda: client.get(REAPER)))
     keys = sorted(client.scan_iter(match=f"{layout.PLANES}*", count=1000))
     planes = [_plane(_hash(client, key), holder, epoch) for key in keys]
     running = dict.fromkeys(typed(lambda: client.lrange(layout.WORKING, 0, -1)) or ())
-    jobs = [_job(client, _text(ident)) for ident in running]
+    jobs = [_job(client, text_of(ident)) for ident in running]
     return LiveStanding(
         address=address,
         version=str(info["redis_version"]),
@@ -131,7 +131,3 @@ def _hash(client: Client, key: str | bytes) -> dict[str, str]:
 
 def _number(text: str | None) -> int:
     return whole_number(text or "") or 0
-
-
-def _text(text: bytes | None) -> str:
-    return (text or b"").decode("utf-8", "replace")
