@@ -20,7 +20,7 @@ from muniment.archive.warc.inflate import DamageError
 from muniment.archive.warc.stored import member_pieces, read_message, read_record
 from muniment.errors import ArchiveError, NotFoundError, TrackerError
 from muniment.model.capture import LISTED_AGAIN
-from muniment.model.network.captures import PER_PAGE, CaptureQuery, CaptureRow, TimeBucket
+from muniment.model.network.captures import PER_PAGE, CaptureFilter, CaptureRow, TimeBucket
 
 __all__ = [
     "capture_count",
@@ -41,7 +41,7 @@ _COLUMNS = (
 _MOST_BUCKETS = 60
 
 
-def search_captures(directories: Sequence[tuple[int, Path]], wanted: CaptureQuery) -> list[CaptureRow]:
+def search_captures(directories: Sequence[tuple[int, Path]], wanted: CaptureFilter) -> list[CaptureRow]:
     """The newest captures that fit, a page of them and one more; raises UsageError for an invalid status.
 
     Directories come with the numbers of their jobs, of which one may have several.
@@ -55,7 +55,7 @@ def search_captures(directories: Sequence[tuple[int, Path]], wanted: CaptureQuer
     return [CaptureRow(*row) for row in found]
 
 
-def _conditions(wanted: CaptureQuery) -> tuple[list[str], list[object]]:
+def _conditions(wanted: CaptureFilter) -> tuple[list[str], list[object]]:
     clauses: list[str] = ["found_as <> ?"]
     values: list[object] = [LISTED_AGAIN]
     given: list[tuple[str, Any]] = [

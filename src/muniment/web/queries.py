@@ -10,7 +10,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from muniment.errors import UsageError
-from muniment.model.network.captures import PER_PAGE, CaptureList, CaptureQuery, CaptureRow
+from muniment.model.network.captures import PER_PAGE, CaptureFilter, CaptureList, CaptureRow
 from muniment.model.network.lists import MOST_LISTED
 from muniment.web.bodies import query_of
 from muniment.web.refusals import RefusedRequestError
@@ -103,12 +103,12 @@ class CapturesQuery(Struct, frozen=True, kw_only=True, rename={"since": "from", 
     page: int = 0
 
 
-def query_of_captures(given: Callable[[str], str]) -> CaptureQuery:
+def query_of_captures(given: Callable[[str], str]) -> CaptureFilter:
     """What is searched, by the text of each field; raises UsageError for a number or a time that is not one."""
     text = {name: given(name).strip() for name in (*CAPTURE_FIELDS, "page")}
     if text["job"] and not re.fullmatch("[0-9]{1,9}", text["job"]):
         raise UsageError(f"{text['job'][:40]!r} is not the number of a job")
-    return CaptureQuery(
+    return CaptureFilter(
         q=text["q"],
         job=int(text["job"]) if text["job"] else None,
         host=text["host"],
@@ -131,7 +131,7 @@ def _time(text: str) -> int | None:
     return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def capture_list(rows: list[CaptureRow], wanted: CaptureQuery) -> CaptureList:
+def capture_list(rows: list[CaptureRow], wanted: CaptureFilter) -> CaptureList:
     """A page of captures, of what was found: one more than a page when there is another."""
     return CaptureList(rows[:PER_PAGE], wanted.page + 1 if len(rows) > PER_PAGE else None)
 

@@ -12,7 +12,7 @@ from muniment.control.captures import payload_of, record_of, search_captures
 from muniment.control.place import POINTER
 from muniment.control.runs.replays import Replays
 from muniment.errors import NotFoundError, UsageError
-from muniment.model.network.captures import CaptureQuery, CaptureRow
+from muniment.model.network.captures import CaptureFilter, CaptureRow
 
 __all__ = ["FleetArchives"]
 
@@ -35,7 +35,7 @@ class FleetArchives:
         self._seen: tuple[float, list[tuple[int, Path]]] = (-_LOOK_S, [])
         self._replays = Replays()
 
-    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
+    def captures(self, wanted: CaptureFilter) -> list[CaptureRow]:
         """A page of captures, and one more."""
         found = self._directories()
         return search_captures([one for one in found if wanted.job in (None, one[0])], wanted)
@@ -50,7 +50,7 @@ class FleetArchives:
 
     def view_address(self, job: int, url: str, at: int) -> str:
         """Where the capture of a URL nearest to a moment is shown, on this machine; raises NotFoundError."""
-        wanted = CaptureQuery(q=url, job=job, since=at, until=at + 1)
+        wanted = CaptureFilter(q=url, job=job, since=at, until=at + 1)
         rows = [row for row in self.captures(wanted) if row.url == url and row.warc_file]
         if not rows:
             raise NotFoundError(f"no archive here has a capture of {url[:200]} at that moment")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from muniment.errors import NotFoundError
-from muniment.model.network.captures import PER_PAGE, CaptureQuery, CaptureRow
+from muniment.model.network.captures import PER_PAGE, CaptureFilter, CaptureRow
 from muniment.tracker.db.database import Database
 from muniment.tracker.views.tries import search_attempts
 
@@ -18,7 +18,7 @@ class AttemptCaptures:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
+    def captures(self, wanted: CaptureFilter) -> list[CaptureRow]:
         """A page of attempts, and one more."""
         return search_attempts(self._db, wanted, PER_PAGE + 1, wanted.page * PER_PAGE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from muniment.model.network.captures import CaptureQuery, CaptureRow
+from muniment.model.network.captures import CaptureFilter, CaptureRow
 from muniment.model.network.jobs import (
     ChangesMade,
     IgnoresCall,
@@ -136,7 +136,7 @@ class FleetDoor(JobDoor, Protocol):
 class CaptureDoor(Protocol):
     """Where captures are searched, and their bytes found; every call may raise UsageError and NotFoundError."""
 
-    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
+    def captures(self, wanted: CaptureFilter) -> list[CaptureRow]:
         """A page of captures, and one more."""
 
     def record(self, job: int, file: str, offset: int) -> Iterator[bytes]:

@@ -44,7 +44,7 @@ from muniment.control.settings_in_force import settings_in_force
 from muniment.control.verbs.delivery import JobDirectory
 from muniment.control.why import why
 from muniment.errors import MunimentError, NotFoundError, UsageError
-from muniment.model.network.captures import CaptureQuery, CaptureRow, TimeBucket
+from muniment.model.network.captures import CaptureFilter, CaptureRow, TimeBucket
 from muniment.model.network.dashboard import (
     HostStanding,
     IgnoreEffect,
@@ -180,7 +180,7 @@ class RunsDesk:
             self._buckets[job] = now, fresh, found
         return found
 
-    def captures(self, wanted: CaptureQuery) -> list[CaptureRow]:
+    def captures(self, wanted: CaptureFilter) -> list[CaptureRow]:
         """A page of captures, and one more."""
         runs = self.folder.runs() if wanted.job is None else {wanted.job: self.folder.find(wanted.job)}
         return search_captures(list(runs.items()), wanted)

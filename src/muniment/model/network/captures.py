@@ -8,15 +8,15 @@ from msgspec import Struct
 
 from muniment.errors import UsageError
 
-__all__ = ["PER_PAGE", "CaptureList", "CaptureQuery", "CaptureRow", "TimeBucket"]
+__all__ = ["PER_PAGE", "CaptureFilter", "CaptureList", "CaptureRow", "TimeBucket"]
 
 
 PER_PAGE = 100
 """Captures on a page."""
 
 
-class CaptureQuery(Struct, frozen=True, kw_only=True):
-    """A search of captures; what is empty does not count."""
+class CaptureFilter(Struct, frozen=True, kw_only=True):
+    """Which captures are searched; what is empty does not count."""
 
     q: str = ""
     """A part of the URL."""

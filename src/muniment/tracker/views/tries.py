@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Select, desc, select
 
-from muniment.model.network.captures import CaptureQuery, CaptureRow
+from muniment.model.network.captures import CaptureFilter, CaptureRow
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.tables import attempts, hosts, jobs, pages
 
@@ -24,7 +24,7 @@ _ROWS = (
 )  # fmt: skip
 
 
-def search_attempts(db: Database, wanted: CaptureQuery, most: int, offset: int) -> list[CaptureRow]:
+def search_attempts(db: Database, wanted: CaptureFilter, most: int, offset: int) -> list[CaptureRow]:
     """The newest attempts that fit, after so many of them; no type fits, since a tracker has none.
 
     Raises UsageError for an invalid status.
@@ -42,7 +42,7 @@ def _job_numbers(db: Database) -> Sequence[int]:
     return db.connection.execute(select(jobs.c.id)).scalars().all()
 
 
-def _conditions(query: Select[Any], wanted: CaptureQuery) -> Select[Any]:
+def _conditions(query: Select[Any], wanted: CaptureFilter) -> Select[Any]:
     if wanted.q:
         query = query.where(pages.c.url.contains(wanted.q, autoescape=True))
     if wanted.host:
