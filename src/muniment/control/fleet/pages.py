@@ -31,7 +31,18 @@ from muniment.tracker.jobs.changes import amend_all
 from muniment.tracker.queue.rejudge import dry_run
 from muniment.tracker.views.pages import attempt_views, page_views, result_views, waiting_pages
 
-__all__ = ["attempts", "nice", "pages", "results", "rules", "rules_effect", "set_rules", "stash", "unstash"]
+__all__ = [
+    "attempts",
+    "check_try",
+    "nice",
+    "pages",
+    "results",
+    "rules",
+    "rules_effect",
+    "set_rules",
+    "stash",
+    "unstash",
+]
 
 _MOST_PAGE = (1 << 63) - 1
 _PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([0-9]{1,4})")
@@ -87,14 +98,19 @@ def set_rules(db: Database, job_id: int, call: RulesCall, who: str) -> ChangesMa
     return all_made(db, job, [SetRules(who, tuple(call.rules))])
 
 
-def rules_effect(db: Database, job_id: int, call: RulesCall) -> RulesEffect:
-    """What other rules would change; nothing changes. Raises UsageError for rules that make no sense."""
+def check_try(db: Database, job_id: int, call: RulesCall) -> None:
+    """Raise NotFoundError without the job, and UsageError for rules that make no sense."""
     job_of(db, job_id)
+    check_rules(tuple(call.rules))
+
+
+def rules_effect(db: Database, job_id: int, call: RulesCall) -> RulesEffect:
+    """What other rules would change; nothing changes. Raises as `check_try`."""
+    check_try(db, job_id, call)
     version, known = store.latest_rules(db, job_id)
     in_order = tuple(call.rules)
     if known.in_order == in_order:
         return RulesEffect(0, 0, 0, RuleExamples())
-    check_rules(in_order)
     wanted = store.ruleset_of(db, job_id, version + 1, replace_rules(known, in_order))
     found = dry_run(db, job_id, wanted, store.ruleset_of(db, job_id, version, known))
     examples = RuleExamples(found.skipped.examples, found.ready.examples, found.changed.examples)
