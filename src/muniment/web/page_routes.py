@@ -69,7 +69,7 @@ async def rules_effect(server: ServerState, asked: Asked[RulesCall]) -> RulesEff
     job = asked.number("job")
     if server.dry_runs.waiting >= _MOST_DRY_RUNS:
         raise busy()
-    await server.reads.run(lambda desk: job_pages.check_try(desk.db, job, asked.body))
+    await server.reads.run(lambda desk: job_pages.tried_rules(desk.db, job, asked.body))
     return await server.dry_runs.effect(job, asked.body)
 
 

@@ -121,4 +121,6 @@ def test_one_that_is_killed_is_to_be_asked_for_again(server: ApiServer) -> None:
     asking.join()
     ask()
     assert [(answer.status, answer.headers.get("retry-after")) for answer in answers] == [(503, "1"), (200, None)]
+    wrong = server.call("POST", f"/v1/jobs/{job}/rules/dry-run", {"rules": [{"regex": "(", "skip": True}]}, "read")
+    assert (wrong.status, wrong.code) == (422, "usage")
     server.call("POST", f"/v1/jobs/{job}/abort")

@@ -24,7 +24,7 @@ from muniment.model.network.lists import MOST_LISTED, AttemptList, PageList, Res
 from muniment.model.page import PageState
 from muniment.model.url import normalise
 from muniment.rules.job_rules import replace_rules
-from muniment.rules.rule_engine import MOST_NICE, check_rules
+from muniment.rules.rule_engine import MOST_NICE, Ruleset, check_rules
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.changes import amend_all
@@ -33,7 +33,6 @@ from muniment.tracker.views.pages import attempt_views, page_views, result_views
 
 __all__ = [
     "attempts",
-    "check_try",
     "nice",
     "pages",
     "results",
@@ -41,6 +40,7 @@ __all__ = [
     "rules_effect",
     "set_rules",
     "stash",
+    "tried_rules",
     "unstash",
 ]
 
@@ -98,20 +98,20 @@ def set_rules(db: Database, job_id: int, call: RulesCall, who: str) -> ChangesMa
     return all_made(db, job, [SetRules(who, tuple(call.rules))])
 
 
-def check_try(db: Database, job_id: int, call: RulesCall) -> None:
-    """Raise NotFoundError without the job, and UsageError for rules that make no sense."""
+def tried_rules(db: Database, job_id: int, call: RulesCall) -> Ruleset:
+    """The rules that are tried; raises NotFoundError without the job, and UsageError for rules that make no sense."""
     job_of(db, job_id)
-    check_rules(tuple(call.rules))
+    version, known = store.latest_rules(db, job_id)
+    check_rules(in_order := tuple(call.rules))
+    return store.ruleset_of(db, job_id, version + 1, replace_rules(known, in_order))
 
 
 def rules_effect(db: Database, job_id: int, call: RulesCall) -> RulesEffect:
-    """What other rules would change; nothing changes. Raises as `check_try`."""
-    check_try(db, job_id, call)
+    """What other rules would change; nothing changes. Raises as `tried_rules`."""
+    wanted = tried_rules(db, job_id, call)
     version, known = store.latest_rules(db, job_id)
-    in_order = tuple(call.rules)
-    if known.in_order == in_order:
+    if known.in_order == tuple(call.rules):
         return RulesEffect(0, 0, 0, RuleExamples())
-    wanted = store.ruleset_of(db, job_id, version + 1, replace_rules(known, in_order))
     found = dry_run(db, job_id, wanted, store.ruleset_of(db, job_id, version, known))
     examples = RuleExamples(found.skipped.examples, found.ready.examples, found.changed.examples)
     return RulesEffect(found.skipped.count, found.ready.count, found.changed.count, examples)
