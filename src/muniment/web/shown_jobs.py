@@ -52,6 +52,7 @@ class _ServerPort:
         self._server, self._loop = server, loop
         self._name, self._tracker = secrets.token_hex(8), ""
         self._text = ServerEntries()
+        self._look = shown.ShownLook()
         self.ages: dict[int, int] = {}
         """Of the settings of jobs, at the last look."""
 
@@ -83,9 +84,10 @@ class _ServerPort:
 
     def jobs(self) -> list[ShownJob]:
         """The jobs that are shown."""
-        found = self._read(shown.shown_jobs)
-        self.ages = {job.job_id: job.age for job in found}
-        return found
+        before = self._look
+        self._look = self._read(lambda db: shown.shown_jobs(db, before))
+        self.ages = {job.job_id: job.age for job in self._look.jobs}
+        return self._look.jobs
 
     def job(self, job_id: int) -> _JobPort:
         """One of them."""
