@@ -7,6 +7,7 @@ docs to it). A field is an option exactly when it is annotated with `Option`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from msgspec import UNSET, Struct, structs
@@ -380,8 +381,13 @@ class Settings(RenderSettings, frozen=True, kw_only=True):
     ] = False
 
 
-def options(command: Command | None = None, table: type[Struct] = Settings) -> Iterator[tuple[str, Any, Any, Option]]:
+@cache
+def options(command: Command | None = None, table: type[Struct] = Settings) -> tuple[tuple[str, Any, Any, Option], ...]:
     """Every option, or those of a command, as (field name, type, default, Option), in the order of the table."""
+    return tuple(_options(command, table))
+
+
+def _options(command: Command | None, table: type[Struct]) -> Iterator[tuple[str, Any, Any, Option]]:
     hints, group = get_type_hints(table, include_extras=True), ""
     last = RenderSettings.__struct_fields__
     for field in sorted(structs.fields(table), key=lambda field: field.name in last):
@@ -395,6 +401,7 @@ def options(command: Command | None = None, table: type[Struct] = Settings) -> I
             yield field.name, kind, default, structs.replace(option, group=group)
 
 
+@cache
 def defaults(command: Command) -> Settings:
     """The settings of a command that was given no options."""
     return Settings(**{name: default for name, _, default, _ in options(command)})
