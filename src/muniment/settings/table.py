@@ -386,12 +386,11 @@ def options(command: Command | None = None, table: type[Struct] = Settings) -> t
     hints, group, found = get_type_hints(table, include_extras=True), "", []
     for field in sorted(structs.fields(table), key=lambda field: field.name in RenderSettings.__struct_fields__):
         kind, *_, option = get_args(hints[field.name]) or (str, None)
-        if not isinstance(option, Option):
-            continue
-        group = option.group or group
-        if command is None or option.only in (None, command):
-            default = option.fetch if command == "fetch" and option.fetch is not UNSET else field.default
-            found.append((field.name, kind, default, structs.replace(option, group=group)))
+        if isinstance(option, Option):
+            group = option.group or group
+            if command is None or option.only in (None, command):
+                default = option.fetch if command == "fetch" and option.fetch is not UNSET else field.default
+                found.append((field.name, kind, default, structs.replace(option, group=group)))
     return tuple(found)
 
 
