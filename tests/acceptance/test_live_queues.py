@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from tests.support.archivebot import Bot, ForeignPipeline
 from tests.support.live_site import linked_pages
@@ -35,8 +36,8 @@ def _log(redis: Any, ident: str) -> list[dict[str, Any]]:
     return [json.loads(entry) for entry in redis.zrange(f"{ident}_log", 0, -1)]
 
 
+@pytest.mark.points(6, 7, 8, 11, 13, 20, 26, 28, 29, 30, 36, 37, 38, 40, 41, 44, 46, 47, 48, 50)
 def test_a_job_of_the_bot_is_crawled_and_told_of(served: Served, redis_server: RedisServer, site: Nginx) -> None:
-    """Points 6 to 8, 11, 13, 20, 26, 28 to 30, 36 to 38, 40, 41, 44 and 46 to 50."""
     redis, bot = redis_server.client, Bot(redis_server.client)
     token = served.register("berlin-1")
     with served.serve() as serve, served.pipeline(token) as pipeline:
@@ -76,8 +77,8 @@ def test_a_job_of_the_bot_is_crawled_and_told_of(served: Served, redis_server: R
     assert redis.exists("muniment:taken") == 0
 
 
+@pytest.mark.points(14, 16, 32, 35, 42, 58, 60)
 def test_the_bot_steers_a_job(served: Served, redis_server: RedisServer, site: Nginx, muniment: Any) -> None:
-    """Points 14, 16, 32, 35, 42, 58 and 60."""
     redis, bot = redis_server.client, Bot(redis_server.client)
     token = served.register("berlin-1")
     with served.serve(), served.pipeline(token):
@@ -103,10 +104,11 @@ def test_the_bot_steers_a_job(served: Served, redis_server: RedisServer, site: N
     assert {"redis"} == {one["who"] for one in json.loads(changes.stdout)}
 
 
+@pytest.mark.points(14, 18, 32, 34, 46, 48)
 def test_lists_shallow_jobs_and_a_certificate_that_nobody_signed(
     served: Served, redis_server: RedisServer, site: Nginx, tmp_path: Path, nginx: Callable[..., Nginx]
 ) -> None:
-    """Points 14, 18, 32, 34 and 48: `!a <`, `!ao <`, `!ao` and `!a` below a directory, over TLS."""
+    """`!a <`, `!ao <`, `!ao` and `!a` below a directory, over TLS."""
     redis, bot = redis_server.client, Bot(redis_server.client)
     lists, deep = tmp_path / "lists", tmp_path / "deep"
     (deep / "in").mkdir(parents=True)
@@ -149,6 +151,7 @@ def test_lists_shallow_jobs_and_a_certificate_that_nobody_signed(
     assert told[whole]["url_file"] == f"{host.url}sites.txt"
 
 
+@pytest.mark.points(1, 3, 4, 46, 47, 52)
 def test_nobody_touches_the_jobs_of_others(
     muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path, postgres: Any
 ) -> None:
@@ -198,8 +201,9 @@ def test_nobody_touches_the_jobs_of_others(
     assert len([one for one in site.requests() if one.uri in {f"/p{n}.html" for n in range(10, 21)}]) >= len(ours)
 
 
+@pytest.mark.points(3, 47, 48, 60)
 def test_odd_queues_cost_nothing_but_themselves(served: Served, redis_server: RedisServer, site: Nginx) -> None:
-    """Points 3, 47, 48 and 60: what stands in queues without a record, twice, or with values that make no sense."""
+    """What stands in queues without a record, twice, or with values that make no sense."""
     redis, bot = redis_server.client, Bot(redis_server.client)
     token = served.register("berlin-1")
     redis.lpush("pending", "nobody", "odd", "text", b"\xff\xfe")
@@ -241,8 +245,27 @@ def test_odd_queues_cost_nothing_but_themselves(served: Served, redis_server: Re
     assert redis.llen("working") == 0
 
 
+@pytest.mark.points(5)
+def test_a_server_has_its_password_from_a_file(
+    served: Served, redis_server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
+    """Neither its command line nor what it says has it."""
+    redis, accounts = redis_server.client, tmp_path / "accounts"
+    redis.config_set("requirepass", "hunter2")
+    redis.execute_command("AUTH", "hunter2")
+    accounts.write_text("machine 127.0.0.1 login default password hunter2\n")
+    token = served.register("berlin-1")
+    with served.serve("--auth-file", accounts) as serve, served.pipeline(token):
+        ident = Bot(redis).queue(site.url, depth="shallow")
+        eventually(lambda: redis.hget(ident, "counted") == "completed")
+        processes = [psutil.Process(serve.pid), *psutil.Process(serve.pid).children(recursive=True)]
+        assert not [one for one in processes if "hunter2" in f"{one.cmdline()}{one.environ()}"]
+        serve.terminate()
+        assert "hunter2" not in "".join(serve.communicate(timeout=30))
+
+
+@pytest.mark.points(49)
 def test_a_private_target_is_refused_with_its_reason(muniment: Any, redis_server: RedisServer, tmp_path: Path) -> None:
-    """Point 49."""
     redis, bot, served = redis_server.client, Bot(redis_server.client), Served(muniment, redis_server, tmp_path)
     served.private = False
     token = served.register("berlin-1")
@@ -257,10 +280,11 @@ def test_a_private_target_is_refused_with_its_reason(muniment: Any, redis_server
     assert redis.exists("working", "muniment:taken") == 0
 
 
+@pytest.mark.points(38, 40, 43, 61)
 def test_redis_may_go_and_a_job_may_be_taken_up_again(
     served: Served, redis_server: RedisServer, site: Nginx, muniment: Any
 ) -> None:
-    """Points 38, 40, 43 and 61, with reports of what is ignored."""
+    """With reports of what is ignored."""
     redis, bot = redis_server.client, Bot(redis_server.client)
     token = served.register("berlin-1")
     with served.serve(), served.pipeline(token):

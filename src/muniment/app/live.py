@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
 from msgspec import structs
 
+from muniment.app.inputs.redis_server import redis_server
 from muniment.app.request import RunContext
 from muniment.clock import now_ms
 from muniment.control.verbs.steering import take_over
 from muniment.crawl.orchestrator.loop import Orchestrator
 from muniment.crawl.ports import Events
-from muniment.http.auth import Account
-from muniment.live.address import RedisAddress, parse_redis
 from muniment.live.entries import last_lines
 from muniment.live.joblog import LOG_FILE, JobLog
 from muniment.live.link import RedisLink
@@ -26,7 +25,7 @@ from muniment.live.ports import PlaneOptions
 from muniment.live.reaper import Reaper
 from muniment.live.record import JobRecord
 from muniment.model.network.live import LiveJob, Outside
-from muniment.settings.environment import operator_name, redis_given, redis_password_given
+from muniment.settings.environment import operator_name
 from muniment.settings.live import parse_roles
 from muniment.settings.table import Settings
 from muniment.tracker.db.database import Database
@@ -34,22 +33,11 @@ from muniment.tracker.jobs import live
 from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.open import OpenJob
 
-__all__ = ["LivePlane", "plane_options", "redis_address"]
+__all__ = ["LivePlane", "plane_options"]
 
 T = TypeVar("T")
 _PATIENCE_S = 5.0
 _KEEP_EVERY_S = 0.1
-
-
-def redis_address(settings: Settings, accounts: Mapping[str, Account]) -> tuple[RedisAddress, str]:
-    """Where Redis is, and its password, the last choice being an account of its host; raises UsageError."""
-    address, password = parse_redis(settings.redis or redis_given(), secret=not settings.redis)
-    if password := password or redis_password_given():
-        return address, password
-    account = accounts.get(address.host)
-    if account is None or address.user not in {"", account.user}:
-        return address, ""
-    return structs.replace(address, user=account.user), account.password
 
 
 def plane_options(settings: Settings) -> PlaneOptions:
@@ -67,7 +55,7 @@ class LivePlane:
 
     def __init__(self, db: Database, opened: OpenJob, taken: RunContext, target: str, events: Events) -> None:
         settings, job_id, out = opened.settings, opened.job.job_id, taken.out
-        address, password = redis_address(settings, taken.secrets.accounts)
+        address, password = redis_server(settings.redis, taken.secrets.accounts)
         self._db, self._job_id, self._opened = db, job_id, opened
         position = live.log_position(db, job_id, now_ms())
         self._log = JobLog(out / LOG_FILE, position, reports=settings.ignore_reports == "on")

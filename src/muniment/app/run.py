@@ -15,8 +15,8 @@ import uvloop
 from msgspec import structs
 
 from muniment import __version__
+from muniment.app.crawl_hooks import end_hooks, hook_desk, stop_both
 from muniment.app.exhaustion import while_it_can
-from muniment.app.hooks_beside import end_hooks, hook_desk, stop_both
 from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
 from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies

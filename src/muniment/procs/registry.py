@@ -9,6 +9,7 @@ import logging
 import os
 import resource
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -149,6 +150,7 @@ class ProcessRegistry:
         self._type, self._label = process_type, label
         self._current: Process | None = None
         self._watchdog: Watchdog | None = None
+        self._arming = threading.Lock()
         self._whole: ProcessRegistry | None = None
         """Of a part of this process, the registry of the process."""
         self.prune_at = 0.0
@@ -312,8 +314,9 @@ class ProcessRegistry:
 
     def _need_watchdog(self) -> None:
         mine = self.current()
-        if mine is not None and self._watchdog is None:
-            self._start_watchdog(mine)  # beside the first that is launched: it costs no time
+        with self._arming:  # hooks are launched by several threads
+            if mine is not None and self._watchdog is None:
+                self._start_watchdog(mine)  # beside the first that is launched: it costs no time
 
     def ended(self, process_id: str, ending: ProcessEnding, stdout: Output, stderr: Output) -> None:
         """Note that a process has ended."""

@@ -51,11 +51,11 @@ def replay(
             ready=ready,
         )
         if options.exact:
-            from muniment.replay.in_browser import show_exactly  # noqa: PLC0415  (a replay in the page needs no proxy)
+            from muniment.replay.exact_session import show_exactly  # noqa: PLC0415  (a replay in the page needs no proxy)
 
             show_exactly(plan)
         else:
-            from muniment.replay.in_page import show_in_page  # noqa: PLC0415
+            from muniment.replay.rewriting import show_in_page  # noqa: PLC0415
 
             show_in_page(plan)
 

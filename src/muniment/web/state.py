@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
+from muniment.app.dry_run import DryRuns
 from muniment.app.serve import ServedTracker
 from muniment.clock import now_ms
 from muniment.control.fleet.attempts import AttemptCaptures
@@ -94,8 +95,8 @@ class ServerState:
             reading = partial(Desk, tracker, self.metrics, read_only=True)
             self.reads = DeskThread("reads", reading, _MOST_WAITING, _OPERATORS_S)
             self.lookups = DeskThread("lookups", reading, _MOST_WAITING, _SESSIONS_S)
-        self.dry_runs = DeskThread("dry-runs", partial(Desk, tracker, self.metrics, read_only=True), 20, _OPERATORS_S)
-        """What rules would do, which takes up to a minute."""
+        self.dry_runs = DryRuns(tracker.place, tracker.registry)
+        """What rules would do."""
         self.searches = DeskThread("searches", partial(Desk, tracker, self.metrics, read_only=True), 20, _OPERATORS_S)
         """What looks through all attempts."""
         self._lookers = ThreadPoolExecutor(_LOOKERS, "muniment-archives")
@@ -117,11 +118,7 @@ class ServerState:
 
     def threads(self) -> list[DeskThread]:
         """All that requests go to."""
-        return list(
-            dict.fromkeys(
-                [self.pages, self.sessions, self.operators, self.reads, self.lookups, self.dry_runs, self.searches]
-            )
-        )
+        return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads, self.lookups, self.searches]))
 
     async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
         """The answer to a question about captures, from the archives at hand, else from the tracker's attempts."""
@@ -169,6 +166,7 @@ class ServerState:
 
     async def close(self, patience_s: float) -> None:
         """Close all databases."""
+        self.dry_runs.close()
         closing = [thread.close(patience_s) for thread in self.threads()]
         if self.notices is not None:
             closing.append(self.notices.close(0))  # it waits for notices, and nobody for it

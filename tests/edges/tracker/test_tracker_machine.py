@@ -30,7 +30,7 @@ from muniment.model.page import Claim
 from muniment.model.pipeline import SessionEnding, SlotLock
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
-from muniment.tracker.fleet import assignments
+from muniment.tracker.fleet import slot_assignments
 from muniment.tracker.jobs import terms
 from muniment.tracker.queue import page_keys, payloads
 from muniment.tracker.schema.pipelines import assignments as assigned
@@ -312,7 +312,7 @@ class TrackerMachine(RuleBasedStateMachine):
     def lock(self, name: str, at: int, lock: SlotLock) -> None:
         job, pipe = self._some_job(at), self.model.pipes[name]
         try:
-            assignments.lock_slot(self.fleet.db, name, 0, lock, self.fleet.now, job.number)
+            slot_assignments.lock_slot(self.fleet.db, name, 0, lock, self.fleet.now, job.number)
         except UsageError:
             assert lock is SlotLock.UNTIL_FINISHED
             assert job.state in {"FINISHED", "ABORTED"}

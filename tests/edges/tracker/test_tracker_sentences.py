@@ -21,7 +21,7 @@ from muniment.model.pipeline import Pipeline, SessionEnding, SlotLock
 from muniment.model.result import Result, ResultKind
 from muniment.model.rule import Rule
 from muniment.rules.scope import FAR
-from muniment.tracker.fleet import assignments
+from muniment.tracker.fleet import slot_assignments
 from muniment.tracker.fleet.pipelines import add_pipeline, authenticate, new_token
 from muniment.tracker.jobs import terms
 from muniment.tracker.schema.changes import job_rulesets
@@ -304,7 +304,7 @@ def test_a_locked_pipeline_gets_no_other_job(fleet, lock):
     job = fleet.job(START)
     fleet.pipeline("p", slots=2)
     held = fleet.claim("p", 1)
-    assignments.lock_slot(fleet.db, "p", 0, lock, fleet.now)
+    slot_assignments.lock_slot(fleet.db, "p", 0, lock, fleet.now)
     better = fleet.job(TWO, nice=-10)
     assert fleet.ask("p") == []
     assert fleet.slots("p", 2) == [job, job], "the last pages of its job are out"
@@ -313,7 +313,7 @@ def test_a_locked_pipeline_gets_no_other_job(fleet, lock):
     gets = [one.job for one in fleet.ask("p")]
     assert gets == ([] if lock is SlotLock.INDEFINITELY else [better])
     if lock is SlotLock.INDEFINITELY:
-        assignments.lock_slot(fleet.db, "p", 0, SlotLock.NONE, fleet.now)
+        slot_assignments.lock_slot(fleet.db, "p", 0, SlotLock.NONE, fleet.now)
         assert [one.job for one in fleet.ask("p")] == [better]
 
 
@@ -321,14 +321,14 @@ def test_a_locked_pipeline_gets_no_other_job(fleet, lock):
 def test_aborting_takes_a_lock_off_and_a_lock_outlives_the_session(fleet):
     job, other = fleet.job(START), fleet.job(TWO, nice=-1)
     fleet.pipeline("p")
-    assignments.lock_slot(fleet.db, "p", 0, SlotLock.UNTIL_FINISHED, fleet.now, job)
+    slot_assignments.lock_slot(fleet.db, "p", 0, SlotLock.UNTIL_FINISHED, fleet.now, job)
     fleet.end("p", SessionEnding.GOODBYE)
     fleet.greet("p")
     assert [one.job for one in fleet.ask("p", 1)] == [job]
     fleet.abort(job, "ann")
     assert [one.job for one in fleet.ask("p", 1)] == [other]
     with pytest.raises(UsageError, match="ABORTED already"):
-        assignments.lock_slot(fleet.db, "p", 0, SlotLock.UNTIL_FINISHED, fleet.now, job)
+        slot_assignments.lock_slot(fleet.db, "p", 0, SlotLock.UNTIL_FINISHED, fleet.now, job)
 
 
 # -- pages and relations

@@ -24,7 +24,15 @@ from muniment.seeds.plain import plain_text
 from muniment.settings.table import Settings
 from muniment.settings.values import split_proxy
 
-__all__ = ["COOKIE_FILE", "Secrets", "holds_secrets", "read_cookie_file", "read_secrets", "save_cookies"]
+__all__ = [
+    "COOKIE_FILE",
+    "Secrets",
+    "holds_secrets",
+    "read_accounts",
+    "read_cookie_file",
+    "read_secrets",
+    "save_cookies",
+]
 
 COOKIE_FILE = "cookies.txt"
 """Where a run leaves its cookies, in the output directory."""
@@ -49,7 +57,7 @@ def read_secrets(settings: Settings) -> Secrets:
     state = read_storage_state(settings.storage_state) if settings.storage_state else StorageState()
     return Secrets(
         [*(read_cookie_file(settings.cookies) if settings.cookies else []), *state.cookies],
-        _accounts(settings.auth_file) if settings.auth_file else {},
+        read_accounts(settings.auth_file) if settings.auth_file else {},
         tuple(header for given in settings.header for header in _headers(given)),
         state.storage,
     )
@@ -81,7 +89,8 @@ def read_cookie_file(file: str) -> list[Cookie]:
     return read_cookies(text, file, said_at)
 
 
-def _accounts(file: str) -> dict[str, Account]:
+def read_accounts(file: str) -> dict[str, Account]:
+    """The accounts of a file in netrc format, by host; raises UsageError that shows nothing of them."""
     try:
         text = plain_text(Path(file), f"the auth file {file}", "utf-8-sig")
     except OSError as error:

@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 import click
 
+from muniment.app.inputs.redis_server import redis_server
+from muniment.app.inputs.secrets import read_accounts
 from muniment.app.serve import PlaneOrder
-from muniment.live.address import parse_redis
 from muniment.live.ports import PlaneOptions
-from muniment.settings.environment import redis_given, redis_password_given
+from muniment.settings.environment import redis_given
 from muniment.settings.live import parse_roles
 
 __all__ = ["plane_options", "plane_order"]
@@ -18,6 +19,7 @@ __all__ = ["plane_options", "plane_order"]
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS = (
     click.option("--redis", metavar="URL", help="Show and steer jobs over this Redis [default: MUNIMENT_REDIS]"),
+    click.option("--auth-file", metavar="FILE", help="The account of its host is in this file in netrc format."),
     click.option(
         "--redis-roles",
         default="all",
@@ -52,12 +54,12 @@ def plane_options(command: _Command) -> _Command:
 
 
 def plane_order(
-    redis: str | None, redis_roles: str, redis_log_keep: int, reap_after: float, announce: str
+    redis: str | None, auth_file: str | None, redis_roles: str, redis_log_keep: int, reap_after: float, announce: str
 ) -> PlaneOrder | None:
     """The live plane that is asked for; None for none. Raises UsageError."""
     roles = parse_roles(redis_roles)
     if not (redis or redis_given()):
         return None
-    address, password = parse_redis(redis or redis_given(), secret=not redis)
+    address, password = redis_server(redis, read_accounts(auth_file) if auth_file else {})
     options = PlaneOptions(roles=roles, keep=max(1, redis_log_keep), announce=announce, reap_after=reap_after)
-    return PlaneOrder(address=address, password=password or redis_password_given(), options=options)
+    return PlaneOrder(address=address, password=password, options=options)

@@ -20,8 +20,8 @@ from muniment.model.network.sessions import LostAnswer
 from muniment.model.pipeline import Pipeline, is_name
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet import pipelines
-from muniment.tracker.fleet.assignments import lock_slot
 from muniment.tracker.fleet.lease_clock import clock_of
+from muniment.tracker.fleet.slot_assignments import lock_slot
 from muniment.tracker.jobs import store
 from muniment.tracker.queue.retries import try_lost_again
 from muniment.tracker.views.pipelines import pipeline_view, pipeline_views

@@ -7,7 +7,7 @@ from muniment.model.change import ChangeMade
 from muniment.model.pipeline import SlotLock
 from muniment.model.place import TrackerPlace
 from muniment.tracker.connect import tracker_at
-from muniment.tracker.fleet.assignments import lock_slot
+from muniment.tracker.fleet.slot_assignments import lock_slot
 
 __all__ = ["lock", "unlock"]
 

@@ -90,7 +90,7 @@ class HookDesk:
     async def begin(self) -> None:
         """Launch the worker. Raises MunimentError."""
         await self._hire()
-        self._tasks = [asyncio.create_task(one) for one in (self._hand_out(), self._keep())]
+        self._tasks = [asyncio.create_task(one) for one in (self._delivery(), self._keep())]
 
     async def _hire(self) -> None:
         launched = self._launch()
@@ -188,7 +188,7 @@ class HookDesk:
 
     # -- pages
 
-    async def _hand_out(self) -> None:
+    async def _delivery(self) -> None:
         while True:
             with suppress(TimeoutError):  # pages become due without a word
                 await asyncio.wait_for(self._wake.wait(), _LOOK_S)

@@ -90,6 +90,7 @@ class HooksWorker:
         await self._crawl.run("CrawlCleanup")
         await self._crawl.finish(wait=not self._has_foreground())
         self._server.close()
+        self._registry.leave(0)  # nothing that it launched is left for its watchdog
         self._send(HooksBye())
 
     def _has_foreground(self) -> bool:

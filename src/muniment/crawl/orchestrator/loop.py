@@ -323,9 +323,9 @@ class Orchestrator:
         for host_id, asked in picked:
             self._schedule.claimed(worker.number, host_id, got[host_id], asked, now)
         if claimed.claims:
-            await self._hand_out(worker, claimed, self._hosts.updates.terms(worker.number, got, now))
+            await self._delivery(worker, claimed, self._hosts.updates.terms(worker.number, got, now))
 
-    async def _hand_out(self, worker: WorkerHandle, claimed: ClaimOutcome, terms: list[HostTerms]) -> None:
+    async def _delivery(self, worker: WorkerHandle, claimed: ClaimOutcome, terms: list[HostTerms]) -> None:
         """Send a worker its pages; pages that may not go beside others go back, and the question stays open for it."""
         out, back = self._deaths.sift(self._hosts.judged(claimed.claims), idle=not worker.held)
         worker.take(claimed.claims)

@@ -33,27 +33,34 @@ from muniment.model.pipeline import SessionEnding
 from muniment.rules.finish_checks import check_finish
 from muniment.rules.worker_deaths import is_suspect, sift
 from muniment.tracker.db.database import Database, retrying_transaction
-from muniment.tracker.fleet import assignments, sessions
-from muniment.tracker.fleet.claim_asks import AskedClaim, HandedOut, asked_claim, asking, check_call, keep_ask
-from muniment.tracker.fleet.hand_out import HandOut
-from muniment.tracker.fleet.job_dispatch import DrawnPages, JobDispatch
+from muniment.tracker.fleet import sessions, slot_assignments
+from muniment.tracker.fleet.idempotent_claims import (
+    ClaimGrant,
+    NumberedClaim,
+    asking,
+    check_call,
+    keep_ask,
+    numbered_claim,
+)
+from muniment.tracker.fleet.job_dispatch import JobClaims, JobDispatch
 from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.fleet.lease_clock import LeaseClock, clock_of
 from muniment.tracker.fleet.leases import LEASE_S, leases_of, tracker_id
 from muniment.tracker.fleet.open_jobs import OpenJobs
 from muniment.tracker.fleet.outline import Outline
+from muniment.tracker.fleet.page_delivery import PageDelivery
 from muniment.tracker.fleet.session_desk import SessionDesk
 
 __all__ = ["Dispatch"]
 
-_Slot = tuple[HandedOut, list[Claim]]
+_Slot = tuple[ClaimGrant, list[Claim]]
 
 
 class _Draw(Struct, frozen=True):
     """What a claim is given."""
 
     given: list[_Slot]
-    drawn: list[tuple[JobDispatch, DrawnPages]]
+    drawn: list[tuple[JobDispatch, JobClaims]]
     """What is to be noted once that is committed; nothing for what was given before."""
 
 
@@ -79,7 +86,7 @@ class Dispatch:
         self._outline = Outline(db)
         self.offered = False
         """Whether the slots of the last claim were at jobs with pages, though none may have been due."""
-        self._hand_out = HandOut(db, self._clock, self._leases)
+        self._delivery = PageDelivery(db, self._clock, self._leases)
 
     @property
     def tracker_id(self) -> str:
@@ -148,7 +155,7 @@ class Dispatch:
         given = self._sift(epoch, draw.given)
         for job_id in {work.job_id for work, _ in draw.drawn}:
             self._open_jobs.settle(job_id)
-        parts = [self._hand_out.pages(epoch, self._open_jobs.of(one.job), one.slot, claims) for one, claims in given]
+        parts = [self._delivery.pages(epoch, self._open_jobs.of(one.job), one.slot, claims) for one, claims in given]
         return ClaimAnswer(call.ask, parts)
 
     @retrying_transaction
@@ -157,23 +164,23 @@ class Dispatch:
         with self._db.transaction():
             # all in one turn, the session first: what is read after it is of one that lasts
             asked = asking(epoch)
-            answers = self._db.several([*asked, *assignments.asked(epoch)])
-            claim = asked_claim(answers[: len(asked)], pipeline, epoch, call)
+            answers = self._db.several([*asked, *slot_assignments.asked(epoch)])
+            claim = numbered_claim(answers[: len(asked)], pipeline, epoch, call)
             self._leases.renew(epoch)
             before = [(one, self._claimed(one)) for one in claim.before]
             # nothing of it is held any more, or could be given: an answer without pages uses up no number
             if any(claims for _, claims in before):
                 return _Draw(before, [])
-            slots = assignments.settle_slots(self._db, answers[len(asked) :], claim.session, self._clock.now())
+            slots = slot_assignments.settle_slots(self._db, answers[len(asked) :], claim.session, self._clock.now())
             self.offered = any(job_id is not None for job_id in slots)
             draw = self._draw_slots(claim, call, slots)
             keep_ask(self._db, claim, call, [one for one, _ in draw.given])
         return draw
 
-    def _claimed(self, one: HandedOut) -> list[Claim]:
+    def _claimed(self, one: ClaimGrant) -> list[Claim]:
         return self._open_jobs.of(one.job).frontier.claimed(one.after + 1, one.after + one.most)
 
-    def _draw_slots(self, claim: AskedClaim, call: ClaimCall, slots: list[int | None]) -> _Draw:
+    def _draw_slots(self, claim: NumberedClaim, call: ClaimCall, slots: list[int | None]) -> _Draw:
         draw, after = _Draw([], []), claim.after
         if claim.paused or claim.suspect:
             return draw
@@ -182,10 +189,10 @@ class Dispatch:
         for job_id, want in sorted(wants, key=lambda one: one[0]):
             work = self._open_jobs.of(job_id)
             others = {job for job in slots if job not in (None, job_id)}
-            drawn = self._hand_out.draw(claim.session.epoch, work, others, want.pages, after)
+            drawn = self._delivery.draw(claim.session.epoch, work, others, want.pages, after)
             draw.drawn.append((work, drawn))
             if drawn.claims:
-                draw.given.append((HandedOut(want.slot, job_id, after, want.pages), drawn.claims))
+                draw.given.append((ClaimGrant(want.slot, job_id, after, want.pages), drawn.claims))
                 after += want.pages
         return draw
 
@@ -208,7 +215,7 @@ class Dispatch:
         work = self._open_jobs.of(call.job)
         mine = [page for page in call.pages if session_of(page.claim_id) == epoch]
         try:
-            report = self._hand_out.finish(epoch, work, call, mine)
+            report = self._delivery.finish(epoch, work, call, mine)
         except ProtocolError as error:
             # a worker that says so is broken; here it is what somebody sent
             raise UsageError(str(error)) from error
@@ -229,7 +236,7 @@ class Dispatch:
         """Take connections back, and divide hosts anew for those that are wanted."""
         sessions.check_live(self._db, pipeline, epoch)
         works = [self._open_jobs.of(slot.job) for slot in self._desk.news(pipeline, epoch, 0).slots]
-        return self._hand_out.permits(epoch, list(dict.fromkeys(works)), call)
+        return self._delivery.permits(epoch, list(dict.fromkeys(works)), call)
 
     def release(self, pipeline: str, epoch: int, call: ReleaseCall) -> ReleaseAnswer:
         """Take pages back unfetched; `died`: the worker that held them has."""

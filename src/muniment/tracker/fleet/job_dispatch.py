@@ -24,7 +24,7 @@ from muniment.tracker.open import load_frontier
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import Rejudging
 
-__all__ = ["DrawnPages", "JobDispatch", "Wanted"]
+__all__ = ["JobClaims", "JobDispatch", "Wanted"]
 
 Wanted = list[tuple[int, int]]
 """Host numbers, each with the most pages of it."""
@@ -33,7 +33,7 @@ _OF_A_HOST = 100
 """Most pages of one host in a claim: it has to be able to fetch them within a lease."""
 
 
-class DrawnPages(Struct, frozen=True):
+class JobClaims(Struct, frozen=True):
     """Hosts, and how many pages were asked of each; what they gave."""
 
     picked: Wanted
@@ -96,12 +96,12 @@ class JobDispatch:
                 self._log.reports = self.settings.ignore_reports == "on"
         return self.settings
 
-    def claim(self, most: int, now: int, after: int, granted: Callable[[Wanted], Wanted]) -> DrawnPages:
+    def claim(self, most: int, now: int, after: int, granted: Callable[[Wanted], Wanted]) -> JobClaims:
         """Claim pages of the hosts that are due, in turn, within the caller's transaction.
 
         `granted` leaves out hosts that nobody may be asked of now.
         """
-        drawn = DrawnPages([], [], [])
+        drawn = JobClaims([], [], [])
         asked: set[int] = set()
         while picked := self._pick(most - len(drawn.claims), now, asked):
             asked.update(host for host, _ in picked)
@@ -113,7 +113,7 @@ class JobDispatch:
                 drawn.left_out.extend(batch.left_out)
         return drawn
 
-    def note(self, drawn: DrawnPages) -> None:
+    def note(self, drawn: JobClaims) -> None:
         """Note that claims were made, and that their transaction took place."""
         got = Counter(claim.host_id for claim in drawn.claims)
         left_out = Counter(host for host, _, _ in drawn.left_out)

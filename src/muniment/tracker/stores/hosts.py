@@ -12,7 +12,7 @@ from muniment.model.host import HostRecord, HostWaits, origin_within
 from muniment.rules.scope import site_paths
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row, retrying_transaction
 from muniment.tracker.schema.tables import hosts, jobs
-from muniment.tracker.stores.host_table import Host, HostTable
+from muniment.tracker.stores.hosts_in_memory import Host, HostTable
 from muniment.tracker.stores.id_blocks import IdBlocks
 
 __all__ = ["Host", "Hosts", "site_hosts"]

@@ -12,7 +12,7 @@ from muniment.errors import UsageError
 from muniment.procs.children.run import launch
 from muniment.procs.registry import ProcessRegistry
 
-__all__ = ["OwnBrowser", "browser_program", "held_flags"]
+__all__ = ["ExactBrowser", "browser_program", "held_flags"]
 
 _LOOK_S = 0.3
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
@@ -50,7 +50,7 @@ def browser_program() -> str:
     return found
 
 
-class OwnBrowser:
+class ExactBrowser:
     """A running browser with a profile of its own. It ends with this process at the latest."""
 
     def __init__(self, registry: ProcessRegistry, command: Sequence[str], scratch: Path, url: str) -> None:

@@ -1,4 +1,4 @@
-"""Asks: a claim has a number, and what it was given is kept with it: asked again, it is given the same."""
+"""Idempotent claims: a claim has a number, and what it was given is kept with it: sent again, it is given the same."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from muniment.tracker.fleet.sessions import check_standing, numbers
 from muniment.tracker.schema.pipelines import sessions
 from muniment.tracker.schema.tables import CLAIMED, jobs, pages
 
-__all__ = ["AskedClaim", "HandedOut", "asked_claim", "asking", "check_call", "keep_ask"]
+__all__ = ["ClaimGrant", "NumberedClaim", "asking", "check_call", "keep_ask", "numbered_claim"]
 
 _MOST_PAGES = 10_000
 """Of one claim, over all slots."""
@@ -48,7 +48,7 @@ _KEEP = Prepared(
 )  # fmt: skip
 
 
-class HandedOut(Struct, frozen=True, array_like=True):
+class ClaimGrant(Struct, frozen=True, array_like=True):
     """What a slot was given by a claim."""
 
     slot: int
@@ -59,7 +59,7 @@ class HandedOut(Struct, frozen=True, array_like=True):
     """How many numbers there are."""
 
 
-class AskedClaim(Struct, frozen=True):
+class NumberedClaim(Struct, frozen=True):
     """A claim that may be carried out."""
 
     session: Session
@@ -67,7 +67,7 @@ class AskedClaim(Struct, frozen=True):
     """The number before the first that its claims may have."""
     ask: int
     """The number of the claim before, or of this one when it was not given anything yet."""
-    before: list[HandedOut]
+    before: list[ClaimGrant]
     """What it was given when it came before."""
     paused: bool
     suspect: bool
@@ -84,11 +84,11 @@ def check_call(call: ClaimCall) -> None:
 
 
 def asking(epoch: int) -> list[Asked]:
-    """What has to be read of a session for a claim (`asked_claim`), in a transaction; it cannot end until that does."""
+    """What has to be read of a session for a claim (`numbered_claim`), in a transaction; it cannot end before."""
     return [(_ASKING, (epoch,)), (_SUSPECT, numbers(epoch))]
 
 
-def asked_claim(answers: Sequence[list[Row]], pipeline: str, epoch: int, call: ClaimCall) -> AskedClaim:
+def numbered_claim(answers: Sequence[list[Row]], pipeline: str, epoch: int, call: ClaimCall) -> NumberedClaim:
     """A claim of a session. Raises NotFoundError, SessionEndedError, or WrongAskError."""
     rows, suspect = answers
     check_standing(pipeline, epoch, rows)
@@ -97,14 +97,14 @@ def asked_claim(answers: Sequence[list[Row]], pipeline: str, epoch: int, call: C
         raise WrongAskError(
             f"claim {call.ask} comes after claim {ask}: ask for {ask} again, or for {ask + 1}", int(ask)
         )
-    before = msgspec.json.decode(handed_out, type=list[HandedOut]) if handed_out and call.ask == ask else []
+    before = msgspec.json.decode(handed_out, type=list[ClaimGrant]) if handed_out and call.ask == ask else []
     session = Session(epoch, pipeline, str(instance), int(slots))
     if any(not 0 <= want.slot < session.slots for want in call.want):
         raise UsageError(f"the slots of this session are 0 to {session.slots - 1}")
-    return AskedClaim(session, first_claim(epoch) + int(claims), int(ask), before, bool(paused), bool(suspect))
+    return NumberedClaim(session, first_claim(epoch) + int(claims), int(ask), before, bool(paused), bool(suspect))
 
 
-def keep_ask(db: Database, claim: AskedClaim, call: ClaimCall, given: list[HandedOut]) -> None:
+def keep_ask(db: Database, claim: NumberedClaim, call: ClaimCall, given: list[ClaimGrant]) -> None:
     """Keep what a claim is given, within its transaction; one that is given nothing may be asked again for more."""
     if not given and claim.ask == call.ask:
         return

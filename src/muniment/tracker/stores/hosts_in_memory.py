@@ -1,4 +1,4 @@
-"""All hosts of a job in little memory: a host of which nothing is left to do costs some 150 bytes."""
+"""The hosts of a job in memory: a host of which nothing is left to do costs some 150 bytes."""
 
 from __future__ import annotations
 

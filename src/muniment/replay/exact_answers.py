@@ -1,4 +1,4 @@
-"""Replay without rewriting: who stands behind the proxy of a browser, and answers every request from the archive."""
+"""Answers of an exact replay: every request that its browser sends to the proxy is answered from the archive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from muniment.replay.ranges import part_of, wanted_range
 from muniment.replay.records import Message, RecordError, kept_lines, message_of
 from muniment.replay.site import AT_PATH, ReplaySite, notes_of, url_of
 
-__all__ = ["ArchiveAnswerer"]
+__all__ = ["ExactAnswers"]
 
 _DROPPED = re.compile(
     rb"(?i)(?:age|alt-svc|cache-control|connection|content-length|expires|keep-alive|pragma|proxy-[a-z-]+|trailer|"
@@ -55,7 +55,7 @@ class _Reply(Struct, frozen=True):
         return b"\r\n".join([first, *self.lines, *([] if self.status in _BODILESS else [about]), b"", b""])
 
 
-class ArchiveAnswerer:
+class ExactAnswers:
     """An `Answerer` for one browser: the captures nearest to the time that was chosen on the front."""
 
     def __init__(self, catalog: Catalog, site: ReplaySite, front: str, at: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Pages that go out to pipelines with what is known of their hosts, and come back with what was found out."""
+"""Delivery of pages: they go to pipelines with permits, cookies and robots.txt, and their results come back."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from muniment.model.url import origin_of
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import sessions
-from muniment.tracker.fleet.job_dispatch import DrawnPages, JobDispatch, Wanted
+from muniment.tracker.fleet.job_dispatch import JobClaims, JobDispatch, Wanted
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.fleet.leases import Leases
 from muniment.tracker.fleet.limits import room_for
 from muniment.tracker.fleet.permits import Granted, HostNeed, PermitTable
 from muniment.tracker.queue.frontier import FinishReport
 
-__all__ = ["HandOut"]
+__all__ = ["PageDelivery"]
 
 _ROBOTS_MS = 24 * 3600 * 1000
 """An answer that is older is asked for again."""
@@ -36,14 +36,14 @@ _MOST_ROBOTS = 2 << 20
 """Bytes of robots.txt in one answer; a pipeline asks for the rest itself."""
 
 
-class HandOut:
+class PageDelivery:
     """Hands out pages of jobs, and takes them in."""
 
     def __init__(self, db: Database, clock: LeaseClock, leases: Leases) -> None:
         self._db, self._clock, self._leases = db, clock, leases
         self._permits = PermitTable(db)
 
-    def draw(self, epoch: int, work: JobDispatch, others: Collection[int], most: int, after: int) -> DrawnPages:
+    def draw(self, epoch: int, work: JobDispatch, others: Collection[int], most: int, after: int) -> JobClaims:
         """Claim pages of a job for a session, within the caller's transaction; `others` are its other slots' jobs."""
         now = self._clock.now()
         most = room_for(self._db, work.job_id, work.settings_in_force(), most, now)

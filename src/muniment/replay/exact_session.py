@@ -1,4 +1,4 @@
-"""Replay in a browser of our own: nothing is rewritten, and a proxy answers whatever that browser asks for."""
+"""An exact replay: nothing is rewritten; a browser of our own asks a proxy, which answers from the archive."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import os
 from muniment.fetch.bodies import BodyBuilder
 from muniment.proxy.events import PageOwner
 from muniment.proxy.page_proxy import PageProxy
-from muniment.replay.exact import ArchiveAnswerer
+from muniment.replay.exact_answers import ExactAnswers
+from muniment.replay.exact_browser import ExactBrowser, browser_program, held_flags
 from muniment.replay.lookup import micros_of
-from muniment.replay.own_browser import OwnBrowser, browser_program, held_flags
 from muniment.replay.plan import ReplayOrigins, ReplayPlan
 from muniment.replay.server import ReplayServer
 from muniment.replay.site import Addresses, ReplaySite
@@ -26,11 +26,11 @@ def show_exactly(plan: ReplayPlan) -> None:
     host, port = plan.listening.getsockname()
     front = f"http://{host}:{port}"
     site = ReplaySite(plan.catalog, plan.name, Addresses(front, "", "", ""), plan.directories, exact=True)
-    answerer = ArchiveAnswerer(plan.catalog, site, front, micros_of(plan.options.at))
+    answerer = ExactAnswers(plan.catalog, site, front, micros_of(plan.options.at))
     asyncio.run(_serve(plan, front, answerer, ReplayServer(site, [plan.listening]), program))
 
 
-async def _serve(plan: ReplayPlan, front: str, answerer: ArchiveAnswerer, server: ReplayServer, program: str) -> None:
+async def _serve(plan: ReplayPlan, front: str, answerer: ExactAnswers, server: ReplayServer, program: str) -> None:
     proxy = PageProxy(lambda _owner, _type_of: answerer, lambda: BodyBuilder(plan.scratch))
     port = await proxy.open(PageOwner(page_id="", url=""), lambda _event: None)
     port.most_requests = _MOST_REQUESTS
@@ -47,11 +47,11 @@ async def _serve(plan: ReplayPlan, front: str, answerer: ArchiveAnswerer, server
 
 async def _with_browser(plan: ReplayPlan, command: list[str], opened: ReplayOrigins, server: ReplayServer) -> None:
     """Answer until the reader closes the browser, too."""
-    browsers: list[OwnBrowser] = []
+    browsers: list[ExactBrowser] = []
     started = asyncio.Event()
 
     def listening() -> None:
-        browsers.append(OwnBrowser(plan.registry, command, plan.scratch, opened.url))
+        browsers.append(ExactBrowser(plan.registry, command, plan.scratch, opened.url))
         started.set()
         plan.ready(opened)
 
