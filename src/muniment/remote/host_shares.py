@@ -18,7 +18,7 @@ Told = Callable[[str, int], None]
 """Called with a host and how many connections to it a run may have from now on."""
 
 
-class _Host(Struct):
+class _DividedHost(Struct):
     """A host of some runs."""
 
     granted: int
@@ -41,7 +41,7 @@ class HostShares:
     """Divides the hosts of a session."""
 
     def __init__(self) -> None:
-        self._hosts: dict[str, _Host] = {}
+        self._hosts: dict[str, _DividedHost] = {}
         self._runs: dict[int, Told] = {}
         self._turn = 0
 
@@ -60,7 +60,7 @@ class HostShares:
 
         `limit` is the job's own: as long as it has the host, all together have no more.
         """
-        host = self._hosts.setdefault(name, _Host(permits, alone))
+        host = self._hosts.setdefault(name, _DividedHost(permits, alone))
         host.granted, host.alone = permits, alone
         if job not in host.shares:
             self._turn += 1
@@ -98,7 +98,7 @@ class HostShares:
             del self._hosts[name]
         return host.held
 
-    def _divide(self, name: str, host: _Host, asking: int = 0) -> None:
+    def _divide(self, name: str, host: _DividedHost, asking: int = 0) -> None:
         """Give each run what it may have, and tell those for which that changes, but for the one that asks."""
         before, shares = host.usable, host.shares
         for job in list(shares):
