@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 __all__ = [
+    "BY_SESSION",
     "CLAIMED",
     "PARKED",
     "PENDING",
@@ -120,7 +121,7 @@ jobs = Table(
     Column("reason", Text, nullable=False, server_default="", comment="why it is paused or failed; may be empty"),
     Column("renders", Boolean, nullable=False, server_default=false(), comment=RENDERS_WORDS),
     Index("uq_jobs_place_id", "place_id", unique=True, sqlite_where=_PLACED, info={"serves": PLACED_WORDS}),
-    info={"holds": "jobs: groups of pages that are archived together"},
+    info={"holds": "groups of pages that are archived together"},
 )
 
 job_sums = Table(
@@ -235,7 +236,7 @@ pages = Table(
         info={"serves": "later rounds: the pages that are asked again when nothing else is pending"},
     ),
     sqlite_with_rowid=False,
-    info={"holds": "pages: the queue, and what became of each URL"},
+    info={"holds": "the queue, and what became of each URL"},
 )
 
 KEYS_WORDS = "known URLs, on SQLite but the newest; no index of pages, which each change of one would write to"
@@ -273,6 +274,9 @@ repairs = Table(
     info={"holds": "pages with a shorter path, whose children are still to be updated: a dirty set of depths"},
 )
 
+BY_SESSION = text("attempts.session > 0")
+"""An attempt of a fleet's job; the condition of the index that finds the newest."""
+
 SESSION_WORDS = "epoch of the session, which leads to the pipeline; 0: the crawl of one directory"
 
 attempts = Table(
@@ -288,6 +292,13 @@ attempts = Table(
     Column("finished_at", BigInteger, nullable=False, comment="Unix ms"),
     Column("status", SmallInteger, nullable=False, comment="HTTP status; 0 when no response"),
     Column("error", Text, nullable=False, comment="code: text; empty for a complete capture"),
+    Index(
+        "ix_attempts_ended",
+        "job_id",
+        "finished_at",
+        sqlite_where=text("session > 0"),
+        info={"serves": "the log of a fleet's job and its newest captures; a crawl of one directory has files of both"},
+    ),
     sqlite_with_rowid=False,
     info={"holds": "tries at pages"},
 )
