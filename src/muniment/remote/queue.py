@@ -34,11 +34,11 @@ from muniment.model.queue import (
     UpkeepOutcome,
     UpkeepRequest,
 )
-from muniment.remote.host_desk import HostDesk
+from muniment.remote.host_cache import HostCache
 from muniment.remote.job import JobTermsInForce, why_left_out
 from muniment.remote.job_link import JobLink, Releases
 from muniment.remote.outbox import Outbox
-from muniment.remote.stock import ClaimStock
+from muniment.remote.prefetch_buffer import PrefetchBuffer
 from muniment.rules.robots.rules import RobotsAnswer
 
 __all__ = ["KnownPayloads", "PipelineQueue"]
@@ -68,10 +68,10 @@ class PipelineQueue:
     ) -> None:
         """`failed` gets what makes it impossible to go on with the job."""
         self._link, self._job, self._payloads = link, job, payloads
-        self._hosts = HostDesk()
+        self._hosts = HostCache()
         self._outbox = Outbox(link.job, link.finish, self._hosts, failed)
         self._releases = Releases(link, self._outbox.news_sent, failed)
-        self._stock = ClaimStock()
+        self._stock = PrefetchBuffer()
         self._newer: list[JobPages] = []
         """Pages that came with a newer version of the job than is known."""
         self._out: dict[int, Claim] = {}

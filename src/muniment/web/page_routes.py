@@ -33,21 +33,23 @@ _MOST_ATTEMPT = (1 << 31) - 1
 async def pages(server: ServerState, asked: Asked[None]) -> PageList:
     job, query = asked.number("job"), listed(asked.query, PagesQuery)
     return await server.reads.run(
-        lambda desk: job_pages.pages(
-            desk.db, job, url=query.url, state=query.state, after=query.after, limit=query.limit
+        lambda tracker: job_pages.pages(
+            tracker.db, job, url=query.url, state=query.state, after=query.after, limit=query.limit
         )
     )
 
 
 async def attempts(server: ServerState, asked: Asked[None]) -> AttemptList:
     job, query = asked.number("job"), listed(asked.query, AttemptsQuery)
-    return await server.reads.run(lambda desk: job_pages.attempts(desk.db, job, after=query.after, limit=query.limit))
+    return await server.reads.run(
+        lambda tracker: job_pages.attempts(tracker.db, job, after=query.after, limit=query.limit)
+    )
 
 
 async def results(server: ServerState, asked: Asked[None]) -> ResultList:
     job, query = asked.number("job"), query_of(asked.query, ResultsQuery)
     attempt = None if query.attempt is None else max(0, min(query.attempt, _MOST_ATTEMPT))
-    return await server.reads.run(lambda desk: job_pages.results(desk.db, job, url=query.url, attempt=attempt))
+    return await server.reads.run(lambda tracker: job_pages.results(tracker.db, job, url=query.url, attempt=attempt))
 
 
 async def lines(server: ServerState, asked: Asked[LinesCall]) -> LinesAnswer:
@@ -56,7 +58,7 @@ async def lines(server: ServerState, asked: Asked[LinesCall]) -> LinesAnswer:
 
 async def rules(server: ServerState, asked: Asked[None]) -> RulesView:
     job, query = asked.number("job"), query_of(asked.query, RulesQuery)
-    return await server.reads.run(lambda desk: job_pages.rules(desk.db, job, query.version))
+    return await server.reads.run(lambda tracker: job_pages.rules(tracker.db, job, query.version))
 
 
 async def set_rules(server: ServerState, asked: Asked[RulesCall]) -> ChangesMade:
@@ -67,7 +69,7 @@ async def rules_effect(server: ServerState, asked: Asked[RulesCall]) -> RulesEff
     job = asked.number("job")
     # it takes a while, in which nobody else waits
     return await server.dry_runs.run(
-        lambda desk: job_pages.rules_effect(desk.db, job, asked.body), patience_s=_DRY_RUN_S
+        lambda tracker: job_pages.rules_effect(tracker.db, job, asked.body), patience_s=_DRY_RUN_S
     )
 
 

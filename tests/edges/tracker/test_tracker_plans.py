@@ -14,7 +14,7 @@ import pytest
 from tests.support.pages import finish_batch, finished
 
 import muniment.tracker
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.sqlite import SqliteDatabase
 from muniment.tracker.db.statements import Lookup, Prepared
 from muniment.tracker.fleet.dispatch import Dispatch
