@@ -3,8 +3,11 @@
 Each step has more clients than the one before. Prints finished pages per second, the latency of claims and finishes by
 percentile, and the CPU time of the servers and of PostgreSQL for a thousand pages. With `--idle`, the clients wait
 beside many jobs instead: the share of a core that the server takes, and how long a change takes to reach all of them.
+With `--rules`, a thousand rules are tried on the pages of a list and then given, while one client sends heartbeats and
+parts of another list: how long that took, and how long the client waited. `--state` has the tracker in a file.
 
 Usage: python benchmarks/fleet_scale.py [--clients 10,100,1000] [--servers N] [--seconds S] [--idle] [--jobs N]
+                                        [--rules] [--pages N] [--state]
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import asyncio
 import json
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +39,8 @@ from muniment.tracker.open import StartPages, submit_job
 PAGES = 20
 """Of one claim; a client fetches so many in a second."""
 HOSTS, LINES = 4_000, 10_000
+PART = 10_000
+"""Lines that are sent at once."""
 AT_ONCE = 50
 """Clients that greet at a time."""
 
@@ -127,7 +133,78 @@ def _finished(claim: dict[str, Any]) -> dict[str, Any]:
 def add_list(fleet: Fleet, work: Path, pages: int) -> None:
     file = work / "list.txt"
     file.write_text("".join(f"http://h{n % HOSTS}.example/{n}\n" for n in range(pages)))
-    fleet.run("job", "add", "--fetch", str(file), "--no-robots", "--server", fleet.url(0), seconds=600)
+    fleet.run("job", "add", "--fetch", str(file), "--no-robots", "--server", fleet.url(0), seconds=900)
+
+
+def thousand_rules() -> list[dict[str, Any]]:
+    """Most are about one host, or a part of one."""
+    made: list[dict[str, Any]] = [{"regex": "/[0-9]*7$", "skip": True}, {"prefix": "http://h5", "nice": 9}]
+    made += [{"host": f"h{n}.example", "skip": bool(n % 2)} for n in range(500)]
+    return made + [{"prefix": f"http://h{n}.example/", "ua": "other"} for n in range(500, 998)]
+
+
+async def try_rules(fleet: Fleet, work: Path, port: int, token: str) -> None:
+    """Try rules on the pages of job 1, and give them."""
+    file = work / "rules.json"
+    file.write_text(json.dumps(thousand_rules()))
+    latencies: dict[str, list[float]] = {}
+    [client] = await begun([port], [token], latencies)
+    feeder = Client(port, fleet.token, latencies)
+    began = time.monotonic()
+    trying = asyncio.create_task(
+        asyncio.to_thread(
+            fleet.run, "job", "rules", "1", str(file), "--dry-run", "--json", "--server", fleet.url(0), seconds=900
+        )
+    )
+    feeding = asyncio.create_task(feed(feeder, trying))
+    spent = 0.0
+    while not trying.done():
+        spent = max([spent, *map(cpu_of_one, tries_of(fleet))])
+        await client.ask("heartbeat", "POST", f"/v1/session/{client.epoch}/heartbeat", {})
+        await asyncio.sleep(0.1)
+    effect, tried = json.loads(await trying), time.monotonic()
+    await feeding
+    told = [f"{name} {max(values):.2f} s at most of {len(values)}" for name, values in sorted(latencies.items())]
+    print(
+        f"a dry run of {tried - began:.1f} s, {spent:.1f} CPU-s: {effect['skipped']:,} skipped; {'; '.join(told)}",
+        flush=True,
+    )
+    await asyncio.to_thread(fleet.ask, "job", "rules", "1", str(file))
+    given, skipped = time.monotonic(), -1
+    while skipped != effect["skipped"] and time.monotonic() < given + 900:
+        await asyncio.sleep(1)
+        skipped = (await client_view(feeder))["pages"]["skipped"]
+    print(f"given, {skipped:,} pages were skipped {time.monotonic() - given:.1f} s later", flush=True)
+    for one in (client, feeder):
+        one.close()
+
+
+def tries_of(fleet: Fleet) -> list[psutil.Process]:
+    """The processes of dry runs."""
+    assert fleet.servers[0].process is not None
+    with suppress(psutil.NoSuchProcess):
+        children = psutil.Process(fleet.servers[0].process.pid).children()
+        return [one for one in children if "dry-run" in one.cmdline()]
+    return []
+
+
+async def client_view(client: Client) -> Any:
+    return await client.ask("", "GET", "/v1/jobs/1")
+
+
+async def feed(client: Client, beside: asyncio.Task[str]) -> None:
+    """Send parts of another list as long as something else goes on."""
+    job, at = (await client.ask("", "POST", "/v1/jobs", {"list": True, "paused": True}))["id"], 0
+    while not beside.done():
+        lines = [{"url": f"http://h{n % HOSTS}.example/{n}"} for n in range(at, at + PART)]
+        if await client.ask("lines", "POST", f"/v1/jobs/{job}/lines", {"at": at, "lines": lines}):
+            at += PART
+
+
+def cpu_of_one(process: psutil.Process) -> float:
+    with suppress(psutil.NoSuchProcess):
+        return sum(process.cpu_times()[:2])
+    return 0.0
 
 
 def cpu_of(processes: list[psutil.Process]) -> float:
@@ -205,25 +282,32 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--pages", type=int, default=200_000)
     parser.add_argument("--idle", action="store_true")
+    parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--state", action="store_true", help="a tracker in a file")
     parser.add_argument("--jobs", type=int, default=1000, help="with --idle")
     given = parser.parse_args()
     counts = [int(text) for text in given.clients.split(",")]
     with tempfile.TemporaryDirectory(prefix="bench-scale-") as home, Postgres() as postgres:
         work = Path(home)
-        url = postgres.create("scale")
-        with Fleet(work / "work", ("--database", url)) as fleet:
-            for _ in range(given.servers):
-                fleet.serve()
-            with tracker_at(TrackerPlace(work, url)) as db:
+        url = "" if given.state else postgres.create("scale")
+        state = work / "state"
+        state.mkdir()
+        with Fleet(work / "work", ("--database", url) if url else ("--state", str(state))) as fleet:
+            with tracker_at(TrackerPlace(state, url)) as db:
                 tokens = [add_pipeline(db, Pipeline(f"c{n}"), now_ms()) for n in range(max(counts))]
                 if given.idle:
                     add_jobs(db, given.jobs)
+            for _ in range(given.servers):
+                fleet.serve()
             servers = [psutil.Process(one.process.pid) for one in fleet.servers if one.process]
             ports = [relay.target[1] for relay in fleet.relays]
             if given.idle:
                 asyncio.run(idle(fleet, ports, tokens[: counts[-1]], given.seconds, servers))
                 return
             add_list(fleet, work, given.pages)
+            if given.rules:
+                asyncio.run(try_rules(fleet, work, ports[0], tokens[0]))
+                return
             assert postgres.pid is not None
             processes = {"servers": servers, "postgres": [psutil.Process(postgres.pid)]}
             for count in counts:

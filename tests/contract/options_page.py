@@ -1,4 +1,4 @@
-"""The tables of `docs/options.md`, made from the command line: what `--help` says, below the same headings."""
+"""The lists of `docs/options.md`, made from the command line: what `--help` says, below the same headings."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def visible_commands() -> dict[str, click.Command]:
 
 
 def filled(text: str) -> str:
-    """The page with its tables made anew; a command that has none yet gets a section at the end of the commands."""
+    """The page with its lists made anew; a command that has none yet gets a section at the end of the commands."""
     commands = visible_commands()
     for name in [one for one in commands if one not in _MARKED.findall(text)]:
         section = f"## muniment {name}\n\n<!-- options of {name} -->\n<!-- end -->\n\n"
         text = text.replace("## JSON\n", f"{section}## JSON\n")
 
-    def table(found: re.Match[str]) -> str:
+    def listed(found: re.Match[str]) -> str:
         return f"<!-- options of {found[1]} -->\n{_about(found[1], commands[found[1]])}<!-- end -->\n"
 
-    return _MARKED.sub(table, text)
+    return _MARKED.sub(listed, text)
 
 
 def _about(name: str, command: click.Command) -> str:
@@ -58,17 +58,17 @@ def _about(name: str, command: click.Command) -> str:
         if name == "set"
         else ""
     )
-    return names + shared + _table([(flag, text) for flag, (_, text) in mine.items() if flag not in same])
+    return names + shared + _list([(flag, text) for flag, (_, text) in mine.items() if flag not in same])
 
 
 def _of_crawl(command: click.Command) -> str:
-    """A table for each heading of the settings."""
+    """A list for each heading of the settings."""
     groups = {name: option.group for name, _, _, option in (*options("crawl"), *options(None, HookOptions))}
     groups["retry_failed"] = groups["tries"]
     below: dict[str, list[tuple[str, str]]] = {}
     for flag, (name, text) in _records(command).items():
         below.setdefault(groups[name], []).append((flag, text + _marks(name)))
-    return "\n".join(f"### {heading}\n\n{_table(rows)}" for heading, rows in below.items())
+    return "\n".join(f"### {heading}\n\n{_list(rows)}" for heading, rows in below.items())
 
 
 def _of_fetch(command: click.Command) -> str:
@@ -81,7 +81,7 @@ def _of_fetch(command: click.Command) -> str:
     ]
     lacks = [f"`{option.flags[0]}`" for _, _, _, option in options("crawl") if option.only == "crawl"]
     return f"It takes the options of `crawl` but {', '.join(lacks)}, with these additions and other defaults:\n\n" + (
-        _table(rows)
+        _list(rows)
     )
 
 
@@ -99,13 +99,12 @@ def _of_group(name: str, group: click.Group) -> str:
             if flag not in _PLACES or name not in _AS_JOB:
                 rows.setdefault((flag, text), []).append(str(command.name))
     every = len(group.commands)
-    table = [
+    options_of = [
         (flag, text if len(names) == every or (name == "job" and flag in _PLACES) else f"{_commas(names)}: {text}")
         for (flag, text), names in rows.items()
     ]
-    does = [(f"{name} {_usage(command)}", _cell(_about_line(command))) for command in group.commands.values()]
-    listed = "| command | what it does |\n|---|---|\n" + "".join(f"| `{_cell(one)}` | {text} |\n" for one, text in does)
-    return f"{listed}\n{_table(table)}" if table else listed
+    does = [f"- `{name} {_usage(command)}`: {_prose(_about_line(command))}\n" for command in group.commands.values()]
+    return "".join(does) + (f"\nOptions:\n\n{_list(options_of)}" if options_of else "")
 
 
 def _about_line(command: click.Command) -> str:
@@ -135,25 +134,27 @@ def _marks(name: str) -> str:
     return " *Fixed.*" if option.on_resume == "fixed" else " *Live.*" if option.live else ""
 
 
-def _table(rows: list[tuple[str, str]]) -> str:
-    return "| option | meaning | default |\n|---|---|---|\n" + "".join(_row(flag, text) for flag, text in rows)
+def _list(rows: list[tuple[str, str]]) -> str:
+    return "".join(_line(flag, text) for flag, text in rows)
 
 
-def _row(flag: str, text: str) -> str:
-    """A row; the default is what the help has in brackets or parentheses."""
-    default = ""
+def _line(flag: str, text: str) -> str:
+    """A line of a list, without the range of a number; the default is what the help has in brackets or parentheses."""
+    default, text = "", re.sub(r" ?\[[^\]]*\bx\b[<>][^\]]*\]|(?<=\[)[^\]]*\bx\b", "", text)
     for found in re.finditer(r" ?\[(default: )?([^\]]*)\]| \(default: ([^)]*)\)", text):
         inner = found[2] if found[1] else found[3]
         if inner:
-            default, text = re.sub(r"^\((.*)\)$", r"\1", inner.split(";")[0]), text.replace(found[0], "", 1)
+            plain = re.sub(r"^\((.*)\)$", r"\1", inner.split(";")[0])
+            default, text = f" Default: {plain}.", text.replace(found[0], "", 1)
         elif found[2] == "required":
-            default, text = "required", text.replace(found[0], "", 1)
-    flag = flag.replace("|", "\\|")
-    return f"| `{flag}` | {_cell(text)} | {_cell(default)} |\n"
+            default, text = " Required.", text.replace(found[0], "", 1)
+    about, mark = re.fullmatch(r"(.*?)( \*\w+\.\*)?", text).groups(default="")
+    return f"- `{flag}`: {_prose(about.rstrip('.') + '.' + default)}{mark}\n"
 
 
-def _cell(text: str) -> str:
-    return re.sub(r"\*(?=[=.][A-Za-z])", r"\\*", text).replace("|", "\\|")
+def _prose(text: str) -> str:
+    """The text with its asterisks as such, which could be read as emphasis."""
+    return re.sub(r"\*(?=[=.][A-Za-z])", r"\\*", text)
 
 
 def _commas(names: list[str]) -> str:

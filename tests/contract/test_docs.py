@@ -24,9 +24,12 @@ from tests.support.nginx import Nginx
 from muniment.archive.index.parquet import SCHEMA
 from muniment.cli.crawl import crawl
 from muniment.model.failure import FAILURE_CODES
+from muniment.model.network.scopes import TokenScope
 from muniment.rules.ignore_sets import built_in, built_in_names
 from muniment.seeds.formats import FORMATS
 from muniment.tracker.schema.pipelines import metadata
+from muniment.web.application import ROUTES
+from muniment.web.requests import Need
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -219,6 +222,34 @@ def test_tables_of_options_are_those_of_the_command_line() -> None:
     else:
         how = "MUNIMENT_WRITE_DOCS=1 ./scripts/test tests/contract/test_docs.py -k tables_of_options"
         assert text == filled(text), f"docs/options.md is not what --help says; write it with: {how}"
+
+
+NEEDED: dict[str, str] = {
+    Need.NOTHING: "none", Need.ANY: "any", Need.SCRAPE: "any", Need.PIPELINE: "a pipeline's"
+}  # fmt: skip
+
+
+def table_of_routes() -> str:
+    """The table of `docs/api.md`: which token opens a route, as the routes have it."""
+    rows: dict[str, list[str]] = {}
+    for route in ROUTES:
+        rows.setdefault(NEEDED.get(route.needs, f"`{route.needs}`"), []).append(f"`{route.method} {route.path}`")
+    ranks = {f"`{scope}`": scope.rank for scope in TokenScope}
+    in_order = sorted(rows, key=lambda need: ranks.get(need, -1))
+    return "| token | opens |\n|---|---|\n" + "".join(f"| {need} | {', '.join(rows[need])} |\n" for need in in_order)
+
+
+def test_the_table_of_routes_is_that_of_the_server() -> None:
+    """As with the tables of options."""
+    page = DOCS / "api.md"
+    text = page.read_text()
+    made = re.sub(
+        r"(?ms)^<!-- routes -->\n.*?^<!-- end -->\n", f"<!-- routes -->\n{table_of_routes()}<!-- end -->\n", text
+    )
+    if os.environ.get("MUNIMENT_WRITE_DOCS"):
+        page.write_text(made)
+    else:
+        assert text == made, "MUNIMENT_WRITE_DOCS=1 ./scripts/test tests/contract/test_docs.py -k table_of_routes"
 
 
 def table_of_formats() -> str:

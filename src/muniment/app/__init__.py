@@ -1,4 +1,4 @@
 """The composition root: builds the edges from settings and joins them. One module per kind of process.
 
-Others import: crawl, hook_worker, hooks, hooks_run, processes, request, serve, signals, worker.
+Others import: crawl, dry_run, hook_worker, hooks, hooks_run, processes, request, serve, signals, worker.
 """

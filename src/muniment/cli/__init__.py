@@ -46,6 +46,7 @@ _COMMANDS = {
     "process": ("muniment.cli.process", "process"),
     "serve": ("muniment.cli.serve", "serve"),
     "worker": ("muniment.cli.worker", "worker"),
+    "dry-run": ("muniment.cli.worker", "dry_run"),
     "hook-worker": ("muniment.cli.hooks", "hook_worker"),
     "index": ("muniment.cli.index", "index"),
     "sweep": ("muniment.cli.sweep", "sweep"),

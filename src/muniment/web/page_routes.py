@@ -21,12 +21,14 @@ from muniment.model.network.scopes import TokenScope
 from muniment.web.bodies import query_of
 from muniment.web.job_routes import changed_job, job_route
 from muniment.web.queries import AttemptsQuery, PagesQuery, ResultsQuery, RulesQuery, listed
+from muniment.web.refusals import busy
 from muniment.web.requests import Asked
 from muniment.web.state import ServerState
 
 __all__ = ["PAGE_ROUTES"]
 
-_DRY_RUN_S = 600.0
+_MOST_DRY_RUNS = 20
+"""That wait for their turn; more are refused."""
 _MOST_ATTEMPT = (1 << 31) - 1
 
 
@@ -67,10 +69,10 @@ async def set_rules(server: ServerState, asked: Asked[RulesCall]) -> ChangesMade
 
 async def rules_effect(server: ServerState, asked: Asked[RulesCall]) -> RulesEffect:
     job = asked.number("job")
-    # it takes a while, in which nobody else waits
-    return await server.dry_runs.run(
-        lambda tracker: job_pages.rules_effect(tracker.db, job, asked.body), patience_s=_DRY_RUN_S
-    )
+    if server.dry_runs.waiting >= _MOST_DRY_RUNS:
+        raise busy()
+    await server.reads.run(lambda tracker: job_pages.tried_rules(tracker.db, job, asked.body))
+    return await server.dry_runs.effect(job, asked.body)
 
 
 async def nice(server: ServerState, asked: Asked[NiceCall]) -> PagesMoved:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
+from muniment.app.dry_run import DryRuns
 from muniment.app.serve import ServedTracker
 from muniment.clock import now_ms
 from muniment.control.fleet.attempts import AttemptCaptures
@@ -94,10 +95,8 @@ class ServerState:
             reading = partial(TrackerConnection, tracker, self.metrics, read_only=True)
             self.reads = TrackerThread("reads", reading, _MOST_WAITING, _OPERATORS_S)
             self.lookups = TrackerThread("lookups", reading, _MOST_WAITING, _SESSIONS_S)
-        self.dry_runs = TrackerThread(
-            "dry-runs", partial(TrackerConnection, tracker, self.metrics, read_only=True), 20, _OPERATORS_S
-        )
-        """What rules would do, which takes up to a minute."""
+        self.dry_runs = DryRuns(tracker.place, tracker.registry)
+        """What rules would do."""
         self.searches = TrackerThread(
             "searches", partial(TrackerConnection, tracker, self.metrics, read_only=True), 20, _OPERATORS_S
         )
@@ -121,11 +120,7 @@ class ServerState:
 
     def threads(self) -> list[TrackerThread]:
         """All that requests go to."""
-        return list(
-            dict.fromkeys(
-                [self.pages, self.sessions, self.operators, self.reads, self.lookups, self.dry_runs, self.searches]
-            )
-        )
+        return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads, self.lookups, self.searches]))
 
     async def look(self, question: Callable[[CaptureBackend], _T]) -> _T:
         """The answer to a question about captures, from the archives at hand, else from the tracker's attempts."""
@@ -173,6 +168,7 @@ class ServerState:
 
     async def close(self, patience_s: float) -> None:
         """Close all databases."""
+        self.dry_runs.close()
         closing = [thread.close(patience_s) for thread in self.threads()]
         if self.notices is not None:
             closing.append(self.notices.close(0))  # it waits for notices, and nobody for it

@@ -24,14 +24,25 @@ from muniment.model.network.lists import MOST_LISTED, AttemptList, PageList, Res
 from muniment.model.page import PageState
 from muniment.model.url import normalise
 from muniment.rules.job_rules import replace_rules
-from muniment.rules.rule_engine import MOST_NICE, check_rules
+from muniment.rules.rule_engine import MOST_NICE, Ruleset, check_rules
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.changes import amend_all
 from muniment.tracker.queue.rejudge import dry_run
 from muniment.tracker.views.pages import attempt_views, page_views, result_views, waiting_pages
 
-__all__ = ["attempts", "nice", "pages", "results", "rules", "rules_effect", "set_rules", "stash", "unstash"]
+__all__ = [
+    "attempts",
+    "nice",
+    "pages",
+    "results",
+    "rules",
+    "rules_effect",
+    "set_rules",
+    "stash",
+    "tried_rules",
+    "unstash",
+]
 
 _MOST_PAGE = (1 << 63) - 1
 _PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})-([0-9]{1,4})")
@@ -87,15 +98,20 @@ def set_rules(db: Database, job_id: int, call: RulesCall, who: str) -> ChangesMa
     return all_made(db, job, [SetRules(who, tuple(call.rules))])
 
 
-def rules_effect(db: Database, job_id: int, call: RulesCall) -> RulesEffect:
-    """What other rules would change; nothing changes. Raises UsageError for rules that make no sense."""
+def tried_rules(db: Database, job_id: int, call: RulesCall) -> Ruleset:
+    """The rules that are tried; raises NotFoundError without the job, and UsageError for rules that make no sense."""
     job_of(db, job_id)
     version, known = store.latest_rules(db, job_id)
-    in_order = tuple(call.rules)
-    if known.in_order == in_order:
+    check_rules(in_order := tuple(call.rules))
+    return store.ruleset_of(db, job_id, version + 1, replace_rules(known, in_order))
+
+
+def rules_effect(db: Database, job_id: int, call: RulesCall) -> RulesEffect:
+    """What other rules would change; nothing changes. Raises as `tried_rules`."""
+    wanted = tried_rules(db, job_id, call)
+    version, known = store.latest_rules(db, job_id)
+    if known.in_order == tuple(call.rules):
         return RulesEffect(0, 0, 0, RuleExamples())
-    check_rules(in_order)
-    wanted = store.ruleset_of(db, job_id, version + 1, replace_rules(known, in_order))
     found = dry_run(db, job_id, wanted, store.ruleset_of(db, job_id, version, known))
     examples = RuleExamples(found.skipped.examples, found.ready.examples, found.changed.examples)
     return RulesEffect(found.skipped.count, found.ready.count, found.changed.count, examples)
