@@ -34,7 +34,7 @@ from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.jobs.changes import amend_all
 from muniment.tracker.jobs.submissions import Submission, SubmittedBeforeError, is_of, submitted
 from muniment.tracker.open import JobStart, StartPages, submit_job
-from muniment.tracker.views.jobs import job_changes_after, job_place, job_view, job_views
+from muniment.tracker.views.jobs import CountWaiting, job_changes_after, job_place, job_view, job_views, waiting_counts
 from muniment.tracker.views.log_lines import lines_until
 
 __all__ = [
@@ -107,19 +107,21 @@ def check_own(db: Database, job_id: int, token: str) -> None:
         raise ForeignJobError(f"job {job_id} was made by another token: this needs the scope operate")
 
 
-def list_jobs(db: Database, *, state: str = "", after: int = 0, limit: int = MOST_LISTED) -> JobList:
+def list_jobs(
+    db: Database, *, state: str = "", after: int = 0, limit: int = MOST_LISTED, count: CountWaiting = waiting_counts
+) -> JobList:
     """The jobs after a number, perhaps those in a state alone. Raises UsageError for a state that does not exist."""
     if state and state not in set(JobState):
         raise UsageError(f"there is no state {state[:60]!r}; the states are {', '.join(JobState)}")
     if after > MOST_NUMBER:
         return JobList([], None)
-    found = job_views(db, state=state, after=after, limit=limit)
+    found = job_views(db, state=state, after=after, limit=limit, count=count)
     return JobList(found, found[-1].id if len(found) == limit else None)
 
 
-def view(db: Database, job_id: int) -> JobView:
+def view(db: Database, job_id: int, count: CountWaiting = waiting_counts) -> JobView:
     """How a job stands; raises NotFoundError."""
-    return job_view(db, job_of(db, job_id).job_id)
+    return job_view(db, job_of(db, job_id).job_id, count)
 
 
 def changes(db: Database, job_id: int, *, after: int = 0, limit: int = MOST_LISTED) -> ChangeList:
