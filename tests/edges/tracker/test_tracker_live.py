@@ -12,7 +12,7 @@ from sqlalchemy import select
 from muniment.live.entries import ServerEntries
 from muniment.model.change import PauseJob, ResumeJob
 from muniment.model.network.live import LogEntry
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.jobs import job_log, shown, store
 from muniment.tracker.jobs.changes import amend
