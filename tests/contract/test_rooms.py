@@ -19,7 +19,7 @@ FLOORS = {
         {"check"},
     ),
     "procs": (
-        {"platform"}, {"command_text", "graces", "lock", "shim", "socket", "store", "tree", "watchdog"}, {"files"},
+        {"platform"}, {"command_text", "stop_timeouts", "lock", "shim", "socket", "store", "tree", "watchdog"}, {"files"},
         {"registry"},
         {"stop"}, {"children", "sweep"}, {"hooks"},
     ),
