@@ -17,12 +17,15 @@ OPTIONS = ("--no-robots", "--no-sitemaps", "--per-host", "1", "--page-only", "--
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """A server and two pipelines that say their names; the second one is tagged, and takes what asks for it alone."""
+    """A server and two pipelines that say their names; the second one is tagged, and takes what asks for it alone.
+
+    It has two slots.
+    """
     work = tmp_path_factory.mktemp("orders")
     with Fleet(work / "work", ("--state", str(work / "state")), lease_s=10) as fleet:
         fleet.serve()
-        for name in ("p0", "p1"):
-            fleet.pipeline("--workers", "1", "--header", f"*=X-Pipeline: {name}")
+        for name, slots in (("p0", "1"), ("p1", "2")):
+            fleet.pipeline("--workers", "1", "--slots", slots, "--header", f"*=X-Pipeline: {name}")
         fleet.ask("pipelines", "set", "p1", "--tags", "fast,big", "--matchonly")
         yield fleet
 
@@ -139,10 +142,7 @@ def test_two_jobs_on_a_host_have_the_lower_limit_together(fleet: Fleet, tmp_path
     with GatedSite(paths) as site:
         numbers = {}
         for job, (limit, _) in jobs.items():
-            file = tmp_path / f"{job}.txt"
-            file.write_text("".join(f"{site.url}{path[1:]}\n" for path in paths if path[1] == job))
-            options = ("--no-robots", "--per-host", limit, "--paused")
-            numbers[job] = fleet.ask("job", "add", "--fetch", str(file), *options)
+            numbers[job] = add_section(fleet, site, tmp_path, job, limit, "--paused")
         fleet.ask("job", "resume", numbers["b"])
         wait_until(lambda: len(site.requests) > 4, "the first is under way")
         fleet.ask("job", "resume", numbers["a"])
@@ -154,3 +154,44 @@ def test_two_jobs_on_a_host_have_the_lower_limit_together(fleet: Fleet, tmp_path
         assert asked.rindex("a") < asked.rindex("b"), "and until it had ended"
         assert site.connections.most <= 2
     fleet.ask("pipelines", "set", "p1", "--tags", "fast,big", "--matchonly")
+
+
+def test_two_jobs_in_slots_of_one_pipeline_have_the_lower_limit_together(fleet: Fleet, tmp_path: Path) -> None:
+    jobs = {"a": ("2", 300), "b": ("3", 60)}
+    paths = {f"/{job}/{number}": Answer("x", after=0.05) for job, (_, count) in jobs.items() for number in range(count)}
+    options = ("--tags", "big", "--max-slots", "1", "--paused")
+    with GatedSite(paths) as site:
+        numbers = {job: add_section(fleet, site, tmp_path, job, limit, *options) for job, (limit, _) in jobs.items()}
+        for job in jobs:
+            fleet.ask("job", "resume", numbers[job])
+            wait_until(lambda job=job: any(path[1] == job for path in site.requests), "it is under way")
+        for job, (_, count) in jobs.items():
+            assert ended(fleet, numbers[job])["pages"]["captured"] == count
+        asked = "".join(path[1] for path in site.requests)
+        assert asked.index("a") < asked.index("b") < asked.rindex("b") < asked.rindex("a"), "beside each other"
+        assert site.connections.most <= 2
+
+
+def test_a_pipeline_that_leaves_a_job_closes_its_connection_before_the_next_one_opens_its_own(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    paths = {f"/{job}/{number}": Answer("x", after=0.01) for job in "ab" for number in range(20)}
+    paths["/b/3"] = Answer("this takes longer than the next job to begin", after=4)
+    with GatedSite(paths) as site:
+        jobs = {job: add_section(fleet, site, tmp_path, job, "1", "--paused") for job in "ab"}
+        fleet.ask("job", "resume", jobs["b"])
+        wait_until(lambda: "/b/3" in site.requests, "the slow page")
+        fleet.ask("job", "resume", jobs["a"])
+        fleet.ask("pipelines", "lock", "p0", "--job", jobs["a"])
+        assert ended(fleet, jobs["a"])["pages"]["captured"] == 20
+        fleet.ask("pipelines", "unlock", "p0")
+        assert ended(fleet, jobs["b"])["pages"]["captured"] == 20
+        assert site.connections.most == 1
+        assert set(site.counts().values()) == {1}
+
+
+def add_section(fleet: Fleet, site: GatedSite, tmp_path: Path, section: str, per_host: str, *options: str) -> str:
+    """A job of the pages of a section."""
+    file = tmp_path / f"{section}.txt"
+    file.write_text("".join(f"{site.url}{path[1:]}\n" for path in site.pages if path[1] == section))
+    return fleet.ask("job", "add", "--fetch", str(file), "--no-robots", "--per-host", per_host, *options)

@@ -245,6 +245,22 @@ def test_odd_queues_cost_nothing_but_themselves(served: Served, redis_server: Re
     assert redis.llen("working") == 0
 
 
+@pytest.mark.points(32, 35, 38)
+def test_a_job_whose_patterns_leave_its_url_out_says_so(served: Served, redis_server: RedisServer, site: Nginx) -> None:
+    """It has failed before it is shown: its log begins with its begin all the same."""
+    redis, bot = redis_server.client, Bot(redis_server.client)
+    token = served.register("berlin-1")
+    with served.serve(), served.pipeline(token):
+        ident = bot.queue(site.url, ignores=("^https?://127",))
+        eventually(lambda: redis.hget(ident, "counted") == "failed")
+    assert [entry["message"] for entry in _log(redis, ident)] == [
+        f"Received item {ident}.",
+        "The job has failed: no start URL was captured.",
+        f"Finished RsyncUpload for Item {ident}",
+    ]
+    assert site.requests() == []
+
+
 @pytest.mark.points(5)
 def test_a_server_has_its_password_from_a_file(
     served: Served, redis_server: RedisServer, site: Nginx, tmp_path: Path

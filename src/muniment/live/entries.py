@@ -155,7 +155,8 @@ def told(event: Event) -> str:
 
 def last_lines(job: LiveJob) -> list[str]:
     """What the log says when a run ends, in the words by which ArchiveBot's dashboard knows an end."""
-    lines = [f"The job has failed: {job.reason}."] if job.outcome == JobOutcome.FAILED and job.reason else []
+    reason = job.reason or "no start URL was captured"
+    lines = [f"The job has failed: {reason}."] if job.outcome == JobOutcome.FAILED else []
     if job.outcome == JobOutcome.ABORTED:
         lines.append(f"Adjusted target WARC path to {job.ident}-aborted")
     return [*lines, f"Finished RsyncUpload for Item {job.ident}"]

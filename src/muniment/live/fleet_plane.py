@@ -120,6 +120,7 @@ class FleetPlane(PlaneThread):
         if job.age != job.said:
             self._port.say_changes(job.job_id)
         if job.over and not job.ending:
+            one.log.keep()  # a job may have ended before it was shown
             self._port.say_end(
                 job.job_id, [LogEntry(now_ms(), line) for line in last_lines(self._port.job(job.job_id).job())]
             )

@@ -13,6 +13,7 @@ from muniment.model.host import HostRecord, HostWaits, origin_within
 from muniment.model.network.sessions import HostFacts, JobPages, RobotsFile
 from muniment.model.page import Claim
 from muniment.model.queue import HostPages
+from muniment.remote.host_shares import HostShares
 from muniment.remote.outbox import FinishNews
 from muniment.rules.robots.rules import RobotsAnswer, settled
 
@@ -26,21 +27,20 @@ _LONG_WAIT_MS = 5_000
 class HostDesk:
     """Keeps the names, cookies and robots.txt answers of hosts, and the news of them. Times are Unix ms."""
 
-    def __init__(self) -> None:
+    def __init__(self, job: int, shares: HostShares) -> None:
+        self._job, self._shares = job, shares
         self._names: dict[int, str] = {}
         self._numbers: dict[str, int] = {}
         self._robots: dict[str, RobotsAnswer] = {}
         self._granted: dict[int, int] = {}
-        """Connections that the pipeline may have, by host number."""
-        self._kept: dict[int, int] = {}
-        """Those that the server knows it has, where that is less."""
+        """Connections that the job may have, by host number."""
         self._jar = Jar()
         self._news = FinishNews([], {}, {}, {})
 
     # -- what comes
 
-    def meet(self, pages: JobPages, claims: Iterable[Claim], now: int) -> dict[int, HostPages]:
-        """What claims say of their hosts, by number: a change without pages for each."""
+    def meet(self, pages: JobPages, claims: Iterable[Claim], now: int, limit: int) -> dict[int, HostPages]:
+        """What claims say of their hosts, by number: a change without pages for each. `limit` is the job's own."""
         for origin, file in pages.robots.items():
             self._put_robots(origin, RobotsAnswer(file.status, file.text, now_ms() - file.age_ms))
         for cookies in pages.cookies.values():
@@ -51,7 +51,7 @@ class HostDesk:
             host_id = claim.host_id
             if host_id not in found:
                 self._name(host_id, claim.host)
-                found[host_id] = self._terms(host_id, claim.host, pages, now)
+                found[host_id] = self._terms(host_id, claim.host, pages, now, limit)
             if claim.answered:
                 answered.setdefault(host_id, set()).add(origin_within(claim.host, claim.url))
         for host_id, origins in answered.items():
@@ -67,27 +67,26 @@ class HostDesk:
                 self._numbers.pop(self._names.pop(oldest), None)
             self._names[host_id], self._numbers[name] = name, host_id
 
-    def _terms(self, host_id: int, name: str, pages: JobPages, now: int) -> HostPages:
+    def _terms(self, host_id: int, name: str, pages: JobPages, now: int, limit: int) -> HostPages:
         wait, gap = pages.waits.get(name, 0), pages.gaps.get(name, 0)
         record = HostRecord(host_id, "", HostWaits(crawl_delay_ms=gap)) if gap else None
         permits = pages.permits.get(name)
         if permits is not None:
-            self._grant(host_id, permits)
+            permits = self._granted[host_id] = self._shares.grant(name, self._job, permits, limit, alone=gap > 0)
+            self._news.permits.pop(name, None)
         return HostPages(host_id, name, 0, 0, now + wait if wait else 0, record, permits)
 
-    def _grant(self, host_id: int, permits: int) -> None:
-        self._granted[host_id] = permits
-        self._kept.pop(host_id, None)
+    def waits(self, host_id: int) -> bool:
+        """Whether others have all connections to a host of which pages came."""
+        return self._shares.waits(self._names.get(host_id, ""), self._job)
 
-    def lowered(self, permits: Mapping[str, int]) -> list[HostPages]:
-        """The hosts whose connections become fewer, by news of the server."""
-        changes = []
-        for name, most in permits.items():
-            host_id = self._numbers.get(name)
-            if host_id is not None and most < self._granted.get(host_id, most + 1):
-                self._granted[host_id] = most
-                changes.append(HostPages(host_id, name, 0, permits=most))
-        return changes
+    def allow(self, name: str, permits: int) -> HostPages | None:
+        """The job may have so many connections to a host from now on; None when it has none of its pages."""
+        host_id = self._numbers.get(name)
+        if host_id not in self._granted:
+            return None
+        self._granted[host_id] = permits
+        return HostPages(host_id, name, 0, permits=permits)
 
     def knows(self, name: str) -> bool:
         """Whether pages of a host came, so that there may be connections to it."""
@@ -98,12 +97,12 @@ class HostDesk:
     def keep_permits(self, held: Mapping[int, int]) -> bool:
         """Connections that are open at most from now on; whether the server has to hear of it at once."""
         for host_id, permits in held.items():
-            granted = self._granted.get(host_id)
-            if granted is None or host_id not in self._names:
+            if host_id not in self._granted or host_id not in self._names:
                 continue
-            self._news.permits[self._names[host_id]] = min(permits, granted)
+            name = self._names[host_id]
             if not permits:
                 del self._granted[host_id]
+            self._news.permits[name] = self._shares.keep(name, self._job, permits)
         return bool(self._news.permits)
 
     def note(self, records: Iterable[HostRecord], now: int) -> list[int]:

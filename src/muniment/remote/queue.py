@@ -35,6 +35,7 @@ from muniment.model.queue import (
     UpkeepRequest,
 )
 from muniment.remote.host_desk import HostDesk
+from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce, why_left_out
 from muniment.remote.job_link import JobLink, Releases
 from muniment.remote.outbox import Outbox
@@ -64,11 +65,17 @@ class PipelineQueue:
     """The pages of one job that a pipeline holds. Times are Unix ms of the steady clock."""
 
     def __init__(
-        self, link: JobLink, job: JobTermsInForce, payloads: KnownPayloads, failed: Callable[[MunimentError], None]
+        self,
+        link: JobLink,
+        job: JobTermsInForce,
+        payloads: KnownPayloads,
+        shares: HostShares,
+        failed: Callable[[MunimentError], None],
     ) -> None:
-        """`failed` gets what makes it impossible to go on with the job."""
+        """`shares` divides hosts over the jobs of the pipeline; `failed` gets what makes it impossible to go on."""
         self._link, self._job, self._payloads = link, job, payloads
-        self._hosts = HostDesk()
+        self._hosts = HostDesk(link.job, shares)
+        shares.join(link.job, self._allow)
         self._outbox = Outbox(link.job, link.finish, self._hosts, failed)
         self._releases = Releases(link, self._outbox.news_sent, failed)
         self._stock = ClaimStock()
@@ -133,13 +140,15 @@ class PipelineQueue:
         claims = [claim_of(one) for one in pages.claims]
         # a question that is asked again brings what came before, too
         fresh = [one for one in claims if one.page_id not in self._out and not self._stock.has(one.page_id)]
-        met = self._hosts.meet(pages, fresh, now)
+        met = self._hosts.meet(pages, fresh, now, self._job.settings.per_host)
         kept = [] if self._giving_back else [one for one in fresh if not why_left_out(one, self._job.ruleset)]
         self._send_back([one for one in fresh if one not in kept] if len(kept) < len(fresh) else [])
         self._stock.add(kept, now)
         came = Counter(claim.host_id for claim in kept)
         for host_id, change in met.items():
             self._note_change(structs.replace(change, more=came[host_id]))
+            if self._hosts.waits(host_id):
+                self._closed.add(host_id)
         self.wake()
         return False
 
@@ -156,12 +165,13 @@ class PipelineQueue:
         """Whether this job may have connections to a host."""
         return self._hosts.knows(host)
 
-    def lower(self, permits: Mapping[str, int]) -> None:
-        """Fewer connections to hosts are to be kept from now on."""
-        for change in self._hosts.lowered(permits):
-            if not change.permits:
-                self._shed(self._stock.shed_hosts([change.host_id]))
-            self._note_change(change)
+    def _allow(self, host: str, permits: int) -> None:
+        """Other jobs leave this one so many connections to a host from now on, or the server does."""
+        if (change := self._hosts.allow(host, permits)) is None:
+            return
+        if not permits:
+            self._shed(self._stock.shed_hosts([change.host_id]))
+        self._note_change(change)
         self._outbox.hurry()
         self.wake()
 

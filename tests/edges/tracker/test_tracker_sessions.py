@@ -169,6 +169,18 @@ def test_a_host_is_divided_over_pipelines_and_jobs(fleet: Fleet) -> None:
     assert fleet.asked("q", 5).jobs[0].permits == {"a.example": 4}
 
 
+def test_the_lower_limit_of_a_job_that_is_left_holds_until_its_pages_are_back(fleet: Fleet) -> None:
+    strict = fleet.job(*(site(str(n)) for n in range(300)), settings={"per_host": 2})
+    fleet.pipeline("p")
+    held = fleet.claim("p", 5)
+    better = fleet.job(*(site(str(n)) for n in range(300)), settings={"per_host": 6}, nice=-1)
+    [part] = fleet.asked("p", 5).jobs
+    assert (part.job, part.permits) == (better, {"a.example": 2})
+    assert {job for job, _ in held} == {strict}
+    fleet.release(held)
+    assert fleet.asked("p", 5).jobs[0].permits == {"a.example": 6}
+
+
 def test_a_host_with_a_gap_or_a_back_off_belongs_to_one(fleet: Fleet) -> None:
     job = fleet.job(*(site(str(n)) for n in range(300)))
     fleet.pipeline("p")

@@ -14,6 +14,7 @@ from muniment.model.host import HostRecord, HostWaits
 from muniment.model.network.sessions import FinishAnswer, FinishCall, JobPages, JobRules, SessionJob, claim_object
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.queue import ClaimRequest, FinishRequest, UpkeepRequest
+from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce, job_in_force
 from muniment.remote.queue import PipelineQueue
 from muniment.settings.table import Settings
@@ -61,10 +62,12 @@ def one(number: int) -> Claim:
     return structs.replace(claim(f"http://a.example/{number}", number, 9), host_id=5)
 
 
-def with_queue(use: Callable[[PipelineQueue, _Link], Awaitable[None]]) -> None:
+def with_queue(use: Callable[[PipelineQueue, _Link], Awaitable[None]], shares: HostShares | None = None) -> None:
+    shares = shares or HostShares()
+
     async def run() -> None:
         link = _Link()
-        queue = PipelineQueue(link, described(), _Payloads(), lambda error: None)  # type: ignore[arg-type]
+        queue = PipelineQueue(link, described(), _Payloads(), shares, lambda error: None)  # type: ignore[arg-type]
         queue.open()
         await use(queue, link)
         queue.close()
@@ -135,21 +138,58 @@ def test_pages_of_a_host_that_waits_long_go_back_after_the_server_knows_why() ->
 
 
 def test_fewer_connections_are_confirmed_when_they_are_closed() -> None:
+    shares = HostShares()
+
     async def use(queue: PipelineQueue, link: _Link) -> None:
         queue.take(pages_of(1, permits=4))
         await heard(queue)
-        queue.lower({"a.example": 1, "never.example": 0})
+        shares.lower({"a.example": 1, "never.example": 0})
         assert await heard(queue) == [(5, 0, 0, 1)]
         await queue.keep_hosts([], {5: 1})
         await queue.drained()
         told = {host: permits for call in link.finished for host, permits in call.permits.items()}
         assert told == {"a.example": 1}, "of the other one this job knows nothing: another of the pipeline may"
         assert [queue.knows(host) for host in ("a.example", "never.example")] == [True, False]
-        queue.lower({"a.example": 0})
+        shares.lower({"a.example": 0})
         await queue.drained()
         assert link.released == [([(1, 9)], False)]
 
-    with_queue(use)
+    with_queue(use, shares)
+
+
+def test_a_host_of_another_job_is_waited_for() -> None:
+    shares = HostShares()
+    shares.join(8, lambda host, permits: None)
+    shares.grant("a.example", 8, 1, 1, alone=False)
+
+    async def use(queue: PipelineQueue, link: _Link) -> None:
+        queue.take(pages_of(1, 2, permits=1))
+        assert await heard(queue) == [(5, 2, 0, 0)], "the pages stay here"
+        shares.leave(8)
+        assert await heard(queue) == [(5, 0, 0, 1)]
+        assert await handed_out(queue, 1) == [1]
+        assert link.released == []
+
+    with_queue(use, shares)
+
+
+def test_who_waits_for_a_host_and_has_none_of_its_pages_any_more_waits_no_longer() -> None:
+    shares = HostShares()
+    parts: list[int] = []
+    shares.join(8, lambda host, permits: parts.append(permits))
+    shares.grant("a.example", 8, 2, 2, alone=False)
+
+    async def use(queue: PipelineQueue, link: _Link) -> None:
+        queue.take(pages_of(1, permits=2))
+        await heard(queue)
+        assert parts == [1]
+        queue.give_back(all_of_it=True)
+        await heard(queue)
+        assert parts == [1, 2], "the other job has all of it again"
+        await queue.drained()
+        assert link.finished[-1].permits == {"a.example": 2}, "the pipeline still has both"
+
+    with_queue(use, shares)
 
 
 def test_a_full_disk_and_a_stop_leave_nothing_here() -> None:

@@ -12,6 +12,7 @@ from muniment.errors import MunimentError, SessionEndedError, TooLargeError
 from muniment.model.network.sessions import FinishAnswer, FinishCall
 from muniment.model.page import FinishBatch
 from muniment.remote.host_desk import HostDesk
+from muniment.remote.host_shares import HostShares
 from muniment.remote.outbox import Outbox
 
 KEY, TEXT = b"k" * 16, "http://a.example/next"
@@ -56,7 +57,7 @@ def with_outbox(server: _Server, use: Callable[[Outbox], Awaitable[None]]) -> li
     failures: list[MunimentError] = []
 
     async def run() -> None:
-        box = Outbox(7, server.finish, HostDesk(), failures.append)
+        box = Outbox(7, server.finish, HostDesk(7, HostShares()), failures.append)
         box.open()
         await use(box)
         await asyncio.wait_for(box.drained(), 5)

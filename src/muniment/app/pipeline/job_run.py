@@ -30,6 +30,7 @@ from muniment.model.network.sessions import JobPages
 from muniment.procs.children.launch import Indexer, launch_worker
 from muniment.procs.lock import EVENTS_FILE, lock_directory
 from muniment.procs.registry import ProcessRegistry
+from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce
 from muniment.remote.job_link import JobLink
 from muniment.remote.queue import PipelineQueue
@@ -53,6 +54,7 @@ class JobRun:
         name: str,
         link: JobLink,
         job: JobTermsInForce,
+        shares: HostShares,
         registry: ProcessRegistry,
         browser: MachineBrowser,
         failed: Callable[[MunimentError], None],
@@ -62,7 +64,7 @@ class JobRun:
         self._registry, self._browser = registry, browser
         # open before its workers are: pages may come at once
         self._payloads = PayloadFile(out / PAYLOADS_FILE)
-        self.queue = PipelineQueue(link, job, self._payloads, failed)
+        self.queue = PipelineQueue(link, job, self._payloads, shares, failed)
         self._orchestrator: Orchestrator | None = None
         self._files: WarcFiles | None = None
         self._renders = job.renders

@@ -42,6 +42,7 @@ from muniment.procs.registry import ProcessRegistry
 from muniment.procs.sweep import SWEEP_S, tend
 from muniment.remote.claim_desk import WRONG_ASK, ClaimDesk
 from muniment.remote.connection import Retries, ServerConnection
+from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce
 from muniment.remote.job_link import JobLink
 from muniment.remote.session import HeldJobs, SessionKeeper
@@ -244,7 +245,7 @@ class _Pipeline:
         slots = Slots(
             self._order.slots,
             lambda job: JobLink(self._connection, session.epoch, job, self._keeper.over),
-            lambda link, job: self._new_run(session, link, job),
+            lambda *what: self._new_run(session, *what),
             self._publish,
             self._failed,
         )
@@ -256,13 +257,13 @@ class _Pipeline:
         self._hold()
         self._desk = asyncio.create_task(self._claim(desk, session.epoch))
 
-    async def _new_run(self, session: GreetAnswer, link: JobLink, job: JobTermsInForce) -> JobRun:
+    async def _new_run(self, session: GreetAnswer, link: JobLink, job: JobTermsInForce, shares: HostShares) -> JobRun:
         # a run of an earlier session may be sealing its file
         for old in self._old:
             await old.ended()
         self._old.clear()
         out = self._home.job_directory(link.job, self._order.address.url)
-        return JobRun(self._order, out, session.name, link, job, self._registry, self._browser, self._failed)
+        return JobRun(self._order, out, session.name, link, job, shares, self._registry, self._browser, self._failed)
 
     async def _claim(self, desk: ClaimDesk, epoch: int) -> None:
         try:

@@ -15,6 +15,7 @@ from muniment.errors import MunimentError, RefusedError, ServerError, SessionEnd
 from muniment.model.job import JobState
 from muniment.model.network.pipeline_events import ServerRefused, SlotChange
 from muniment.model.network.sessions import JobNews, JobPages, NewsAnswer, SlotWant
+from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce, job_in_force
 from muniment.remote.job_link import JobLink
 from muniment.remote.stock import LEAST_STOCK, stock_target
@@ -29,7 +30,7 @@ _AGAIN_S = 10.0
 
 _OVER = frozenset({JobState.FINISHED, JobState.ABORTED})
 
-RunFactory = Callable[[JobLink, JobTermsInForce], Awaitable[JobRun]]
+RunFactory = Callable[[JobLink, JobTermsInForce, HostShares], Awaitable[JobRun]]
 
 
 class _Pace:
@@ -82,6 +83,7 @@ class Slots:
         self._tasks: set[asyncio.Task[None]] = set()
         self._refreshing: set[int] = set()
         self._not_before: dict[int, float] = {}
+        self._shares = HostShares()
         self._lowered: dict[str, int] = {}
         """Hosts of which others want connections, by the latest news."""
         self.held = self.returning = self._closed = False
@@ -169,8 +171,7 @@ class Slots:
             self._hear(job, active, told.get(job))
         self._jobs = said | {slot: job for slot, job in self._jobs.items() if self._is_fresh(job) and slot not in said}
         self._lowered = news.permits
-        for run in self.runs:
-            run.queue.lower(news.permits)
+        self._shares.lower(news.permits)
         self._free_hosts()
         self.wanted()
 
@@ -274,6 +275,7 @@ class Slots:
             active.run.queue.close()
         finally:
             del self._active[job]
+            self._shares.leave(job)
             self._publish(SlotChange(job=job, state="ended", reason=reason))
         if active.later and not self._closed:
             self._open(job, active.later)
@@ -288,14 +290,14 @@ class Slots:
             self._opening.pop(job, None)
             return None
         await asyncio.sleep(max(0.0, self._not_before.pop(job, 0.0) - monotonic()))
-        run = await self._make(link, described)
+        run = await self._make(link, described, self._shares)
         active = self._active[job] = _Active(run)
         run.queue.taken = self.wanted
         run.hold(held=self.held)
         for pages in self._opening.pop(job):
             if run.take(pages):
                 self._refresh(job)
-        run.queue.lower(self._lowered)
+        self._shares.lower(self._lowered)
         self._publish(SlotChange(job=job, state="started"))
         if self._closed:
             self._stop(active, "stopped")

@@ -14,6 +14,7 @@ from sqlalchemy import bindparam, case, literal_column, null, select
 from muniment.model.job import JobState
 from muniment.rules.host_permits import HostShare, divided
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, Row
+from muniment.tracker.fleet.sessions import held_by
 from muniment.tracker.schema.pipelines import host_permits
 from muniment.tracker.schema.tables import CLAIMED, hosts, jobs, pages
 
@@ -92,6 +93,9 @@ class PermitTable:
         shares = self._shares(needs)
         contested = {host for host, rows in shares.items() if any(row.epoch != epoch for row in rows)}
         at_work = self._at_work(contested) if contested else set()
+        mine_before = [row for rows in shares.values() for row in rows if row.epoch == epoch]
+        stricter = {row.job_id for row in mine_before if row.most < needs[row.host].most} - {job_id, *others_jobs}
+        others_jobs = {*others_jobs, *self._left(epoch, stricter)}
         granted: dict[str, Granted] = {}
         written: list[Row] = []
         for host, need in needs.items():
@@ -106,6 +110,13 @@ class PermitTable:
             granted[host] = Granted(_usable(mine), mine.permits, max(row.gap_ms for row in (mine, *others)), waits)
         self._db.many(_PUT, written)
         return granted
+
+    def _left(self, epoch: int, candidates: Collection[int]) -> set[int]:
+        """Those of some jobs of which a session has pages still, though no slot is at them any more."""
+        if not candidates:
+            return set()
+        found = select(pages.c.job_id).where(pages.c.job_id.in_(list(candidates)), held_by(epoch)).distinct()
+        return set(self._db.connection.execute(found).scalars())
 
     def _divided(self, mine: _Share, others: list[_Share], at_work: set[tuple[str, int]], now: int) -> _Share:
         if not others:

@@ -120,7 +120,7 @@ jobs = Table(
     Column("reason", Text, nullable=False, server_default="", comment="why it is paused or failed; may be empty"),
     Column("renders", Boolean, nullable=False, server_default=false(), comment=RENDERS_WORDS),
     Index("uq_jobs_place_id", "place_id", unique=True, sqlite_where=_PLACED, info={"serves": PLACED_WORDS}),
-    info={"holds": "jobs: groups of pages that are archived together"},
+    info={"holds": "groups of pages that are archived together"},
 )
 
 job_sums = Table(
@@ -235,7 +235,7 @@ pages = Table(
         info={"serves": "later rounds: the pages that are asked again when nothing else is pending"},
     ),
     sqlite_with_rowid=False,
-    info={"holds": "pages: the queue, and what became of each URL"},
+    info={"holds": "the queue, and what became of each URL"},
 )
 
 KEYS_WORDS = "known URLs, on SQLite but the newest; no index of pages, which each change of one would write to"

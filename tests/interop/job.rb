@@ -1,4 +1,4 @@
-# A client of a job in Redis, which is ArchiveBot's own class Job: ruby archivebot.rb CHECKOUT REDIS IDENT VERB [ARGUMENT...]
+# A client of a job in Redis, which is ArchiveBot's own class Job: ruby job.rb CHECKOUT REDIS IDENT VERB [ARGUMENT...]
 # Prints what it has of the job as JSON, after the verb was carried out.
 
 require 'json'
