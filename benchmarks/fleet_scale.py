@@ -203,7 +203,7 @@ async def feed(client: Client, beside: asyncio.Task[str]) -> None:
 
 def cpu_of_one(process: psutil.Process) -> float:
     with suppress(psutil.NoSuchProcess):
-        return sum(process.cpu_times()[:2])
+        return float(sum(process.cpu_times()[:2]))
     return 0.0
 
 
@@ -271,8 +271,8 @@ async def idle(
         await asyncio.to_thread(fleet.ask, "pipelines", "stop", f"c{name}")
         answered = time.monotonic()
         late.append(await asyncio.wait_for(heard.get(), 15) - answered)
-    for one in waiting:
-        one.cancel()
+    for task in waiting:
+        task.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
     beats = percentiles(latencies["heartbeat"])
     print(f"heartbeats {beats} ms; changes heard {max(0, *late):.1f} s after their answers")
