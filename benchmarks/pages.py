@@ -127,7 +127,7 @@ def add_pages(db: sqlite3.Connection, count: int, *, pending: bool, job: int = 1
     if not pending:
         db.execute(
             "INSERT INTO attempts (job_id, page_id, number, session, worker, ruleset, started_at, finished_at, status, "
-            f"error) {numbers} SELECT {job}, 1000 + n, 1, 0, 1, 1, 1795000000000 + n * 40, 1795000000030 + n * 40, "
+            f"error) {numbers} SELECT {job}, 1000 + n, 1, 1, 1, 1, 1795000000000 + n * 40, 1795000000030 + n * 40, "
             "CASE n % 50 WHEN 0 THEN 404 ELSE 200 END, '' FROM c"
         )
     db.commit()

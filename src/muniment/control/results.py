@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from muniment.archive.durable import archive_error
-from muniment.archive.index.read import rows
+from muniment.archive.index.read import rows_with
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.warc.inflate import DamageError
 from muniment.archive.warc.stored import member_pieces, read_message, read_record
@@ -103,22 +102,17 @@ def _value(one: StoredResult) -> Any:
 
 def _followed(out: Path, url: str) -> str:
     """Where a URL leads by the redirects that were captured."""
-    leads = {row["url"]: row["redirect_to"] for row in _rows(out) if row["redirect_to"]}
     for _ in range(_MOST_REDIRECTS):
-        if url not in leads:
+        leads = [row["redirect_to"] for row in rows_with(out, "url", url, _COLUMNS) if row["redirect_to"]]
+        if not leads:
             break
-        url = leads[url]
+        url = leads[-1]
     return url
 
 
 def _page_id(out: Path, url: str, attempt: int | None) -> str | None:
-    mine = [row for row in _rows(out) if row["url"] == url and row["attempt"] == attempt and row["page_id"]]
+    mine = [row for row in rows_with(out, "url", url, _COLUMNS) if row["attempt"] == attempt and row["page_id"]]
     return mine[-1]["page_id"] if mine else None
-
-
-def _rows(out: Path) -> Iterator[dict[str, Any]]:
-    for batch in rows(out, _COLUMNS):
-        yield from batch.to_pylist()
 
 
 def save_results(out: Path, found: PageResults, folder: Path) -> list[str]:
@@ -126,9 +120,9 @@ def save_results(out: Path, found: PageResults, folder: Path) -> list[str]:
     saved = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for row in _rows(out) if found.page_id else ():
+        for row in rows_with(out, "page_id", found.page_id, _COLUMNS) if found.page_id else ():
             kind, _, url = row["url"].removeprefix("urn:").partition(":")
-            mine = row["record_type"] == "resource" and row["page_id"] == found.page_id and url == found.url
+            mine = row["record_type"] == "resource" and url == found.url
             if mine and (name := FILES.get(kind)):
                 _save(_container(out, row["warc_file"]), row["warc_offset"], folder / name)
                 saved.append(name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from muniment.archive.index.read import rows
+from muniment.archive.index.read import rows_with
 from muniment.clock import iso_ms, now_ms
 from muniment.control.dropped import dropped_links
 from muniment.control.results import document_of
@@ -25,7 +25,7 @@ from muniment.rules.robots.line import RefusingLine, refusing_line
 from muniment.rules.robots.rules import DISALLOWED, product_token
 from muniment.rules.scope import FAR
 from muniment.rules.session_ids import page_key
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
@@ -244,14 +244,11 @@ def _by_which_line(robots: RobotsRefusal) -> str:
 
 
 def _places(out: Path, url: str) -> list[CapturePlace]:
-    found = []
-    for batch in rows(out, _COLUMNS):
-        urls = batch.column("url")
-        for index in [i for i, value in enumerate(urls.to_pylist()) if value == url]:
-            row = batch.slice(index, 1).to_pylist()[0]
-            if row["warc_file"] and row["found_as"] != LISTED_AGAIN:
-                found.append(msgspec.convert(row, CapturePlace))
-    return found
+    return [
+        msgspec.convert(row, CapturePlace)
+        for row in rows_with(out, "url", url, _COLUMNS)
+        if row["warc_file"] and row["found_as"] != LISTED_AGAIN
+    ]
 
 
 def _verdict(  # noqa: PLR0911

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pkgutil
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,11 +15,18 @@ import pytest
 from tests.support.pages import finish_batch, finished
 
 import muniment.tracker
-from muniment.settings.table import Settings
+from muniment.model.network.captures import CaptureFilter
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.sqlite import SqliteDatabase
 from muniment.tracker.db.statements import Lookup, Prepared
 from muniment.tracker.fleet.dispatch import Dispatch
 from muniment.tracker.open import StartPages, open_job, submit_job
+from muniment.tracker.views.attempt_search import search_attempts
+from muniment.tracker.views.figures import fleet_figures
+from muniment.tracker.views.jobs import job_view
+from muniment.tracker.views.log_lines import lines_from, lines_until
+from muniment.tracker.views.pages import attempt_views
+from muniment.tracker.views.waiting import claimed_pages, host_standings, next_pages
 
 KEYS = [1, 2, 4, 8, 128]
 KEYS_TOLD = "LIST SUBQUERY", "SCAN told VIRTUAL TABLE"
@@ -106,6 +114,32 @@ def test_a_sweep_asks_as_much_of_many_jobs_as_of_one(tmp_path: Path) -> None:
         step for step in plans if step.startswith("SCAN") and not step.startswith(("SCAN jobs", "SCAN CONSTANT"))
     ] == []
     assert sum("USING INDEX ix_pages_" in step or "USING COVERING INDEX ix_pages_" in step for step in plans) >= 4
+
+
+def test_what_is_shown_of_a_job_reads_none_of_its_other_pages_and_attempts(tmp_path: Path) -> None:
+    """Figures, queue, hosts, the log and the newest captures, of a job of millions."""
+    with closing(SqliteDatabase.open(tmp_path / "tracker.sqlite")) as db:
+        frontier = open_job(db, "job", Settings(), StartPages(["http://site.example/"]), 1).frontier
+        frontier.finish(finish_batch([finished(claim) for claim in frontier.claim([(1, 1)], 1).claims]), 0, 1)
+        asked: list[str] = []
+        db._cursor.connection.set_trace_callback(asked.append)
+        job_view(db, 1)
+        fleet_figures(db)
+        host_standings(db, 1, "", 100)
+        claimed_pages(db, 1, 100)
+        next_pages(db, 1, 10, 10)
+        lines_until(db, 1, None, 200)
+        lines_from(db, 1, 1, 200)
+        search_attempts(db, CaptureFilter(), 101, 0)
+        attempt_views(db, 1, (0, 0, 0), 100)
+        db._cursor.connection.set_trace_callback(None)
+        steps = {sql: plan(db._cursor.connection, sql) for sql in asked if " pages" in sql or " attempts" in sql}
+    assert len(steps) > 12
+    rows = (
+        r"(SCAN|SEARCH) (pages|attempts) USING (PRIMARY KEY \(job_id=\?\)|.*autoindex_\w+ \(job_id=\?\)|PRIMARY KEY$)"
+    )
+    read_whole = {sql: told for sql, told in steps.items() if any(re.match(rows, step) for step in told)}
+    assert read_whole == {}
 
 
 def test_rows_that_differ_in_nothing_but_their_key_are_one_statement() -> None:

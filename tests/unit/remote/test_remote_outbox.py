@@ -15,7 +15,7 @@ from tests.support.pages import claim, finished
 from muniment.errors import MunimentError, SessionEndedError, TooLargeError
 from muniment.model.network.sessions import FinishAnswer, FinishCall
 from muniment.model.page import FinishBatch
-from muniment.remote.host_desk import HostDesk
+from muniment.remote.host_cache import HostCache
 from muniment.remote.host_shares import HostShares
 from muniment.remote.outbox import Outbox
 from muniment.tracker.stores.text_file import TextFile
@@ -63,7 +63,7 @@ def with_outbox(server: _Server, use: Callable[[Outbox], Awaitable[None]]) -> li
 
     async def run() -> None:
         with tempfile.TemporaryDirectory() as directory, closing(TextFile(Path(directory))) as texts:
-            box = Outbox(7, server.finish, HostDesk(7, HostShares()), texts, failures.append)
+            box = Outbox(7, server.finish, HostCache(7, HostShares()), texts, failures.append)
             box.open()
             await use(box)
             await asyncio.wait_for(box.drained(), 20)

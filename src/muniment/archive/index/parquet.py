@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from muniment.archive.durable import archive_error, remove, rename, sync_path
@@ -29,6 +31,7 @@ __all__ = [
     "ROW_GROUP",
     "SCHEMA",
     "file_batches",
+    "groups_with",
     "index_journal",
     "index_rows",
     "indexed_names",
@@ -208,12 +211,15 @@ def is_ours(schema: pa.Schema) -> bool:
     return bool(schema.equals(SCHEMA) or schema.equals(_OLDER))
 
 
-def file_batches(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of an open file, in batches; what an older one has not is filled in."""
+def file_batches(
+    file: pq.ParquetFile, columns: Sequence[str] | None = None, groups: list[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of an open file, or of some of its row groups, in batches; what an older one has not is filled in."""
     wanted = SCHEMA.names if columns is None else list(columns)
     here = file.schema_arrow.names
     lacking = [name for name in wanted if name not in here]
-    for batch in file.iter_batches(batch_size=ROW_GROUP, columns=[name for name in wanted if name in here]):
+    read = [name for name in wanted if name in here]
+    for batch in file.iter_batches(batch_size=ROW_GROUP, columns=read, row_groups=groups):
         if not lacking:
             yield batch
             continue
@@ -221,6 +227,16 @@ def file_batches(file: pq.ParquetFile, columns: Sequence[str] | None = None) -> 
         held |= {name: pa.repeat(_ADDED[name], batch.num_rows) for name in lacking}
         schema = pa.schema([SCHEMA.field(name) for name in wanted])
         yield pa.RecordBatch.from_arrays([held[name] for name in wanted], schema=schema)
+
+
+def groups_with(file: pq.ParquetFile, column: str, value: str) -> list[int]:
+    """The row groups of an open file that have a value in a column."""
+    groups = range(file.num_row_groups)
+    return [at for at in groups if _has(file.read_row_group(at, columns=[column]).column(column), value)]
+
+
+def _has(column: pa.ChunkedArray[Any], value: str) -> bool:
+    return bool(pc.index(column, pa.scalar(value)).as_py() >= 0)
 
 
 def journal_batches(journal: Path) -> Iterator[pa.RecordBatch]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Struct
 
 from muniment.archive.index.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path
 from muniment.archive.index.parquet import (
     CAPTURES,
     file_batches,
+    groups_with,
     journal_batches,
     merged_names,
     open_parquet,
@@ -19,7 +22,7 @@ from muniment.archive.index.parquet import (
 )
 from muniment.errors import ArchiveError
 
-__all__ = ["RowSource", "batches", "rows", "sources"]
+__all__ = ["RowSource", "batches", "rows", "rows_with", "sources"]
 
 
 class RowSource(Struct, frozen=True):
@@ -46,8 +49,12 @@ def sources(out: Path) -> list[RowSource]:
     return found
 
 
-def batches(source: RowSource, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+def batches(
+    source: RowSource, columns: Sequence[str] | None = None, having: tuple[str, str] | None = None
+) -> Iterator[pa.RecordBatch]:
     """The rows of one file, about ten thousand at a time; all columns unless some are named.
+
+    With a column and a value of it, rows far from those that have it may be left out.
 
     Raises `ArchiveError` when the file went into a join since it was listed, or is damaged.
     """
@@ -60,7 +67,7 @@ def batches(source: RowSource, columns: Sequence[str] | None = None) -> Iterator
         path = part_path(path.parent, source.name)  # it was sealed and indexed meanwhile: the same rows, and the last
     try:
         with open_parquet(path) as file:
-            yield from file_batches(file, columns)
+            yield from file_batches(file, columns, groups_with(file, *having) if having else None)
     except FileNotFoundError as error:
         raise ArchiveError(f"{path.name}: the index changed while it was read; give the command again") from error
     except (pa.ArrowException, OSError) as error:
@@ -71,3 +78,10 @@ def rows(out: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordB
     """Every row of a directory, in batches; flat in memory."""
     for source in sources(out):
         yield from batches(source, columns)
+
+
+def rows_with(out: Path, column: str, value: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a directory that have a value in a column, one of those named; of most others that column is read."""
+    for source in sources(out):
+        for batch in batches(source, columns, (column, value)):
+            yield from batch.filter(pc.equal(batch.column(column), pa.scalar(value))).to_pylist()

@@ -19,7 +19,7 @@ _LATE_MS = 30_000
 """Pipelines send what has ended some time later, and not in one order."""
 _LEAST_S = 0.25
 _SHARE = 20
-"""A look waits so many times as long as the last one took: attempts have no index by time."""
+"""A look waits so many times as long as the last one took."""
 _KEPT_PAST = frozenset({"fail", "change"})
 _MOST_JOBS = 50
 

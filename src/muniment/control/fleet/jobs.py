@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import UNSET
 
 from muniment.clock import now_ms
-from muniment.control.fleet.orders import check_line, checked_order, checked_terms
+from muniment.control.fleet.job_specs import check_line, checked_spec, checked_terms
 from muniment.control.fleet.values import changed_values
 from muniment.control.ignore_effect import ignore_effect
 from muniment.errors import ForeignJobError, NotFoundError, UsageError
@@ -26,7 +26,7 @@ from muniment.model.change import (
 )
 from muniment.model.job import JobOrigin, JobState, JobTerms
 from muniment.model.network.dashboard import IgnoreEffect
-from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobOrder, JobPatch, JobView
+from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobSpec, JobView
 from muniment.model.network.lists import MOST_LISTED, ChangeList, JobList
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
@@ -34,7 +34,7 @@ from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.jobs.changes import amend_all
 from muniment.tracker.jobs.submissions import Submission, SubmittedBeforeError, is_of, submitted
 from muniment.tracker.open import JobStart, StartPages, submit_job
-from muniment.tracker.views.jobs import job_changes_after, job_place, job_view, job_views
+from muniment.tracker.views.jobs import CountWaiting, job_changes_after, job_place, job_view, job_views, waiting_counts
 from muniment.tracker.views.log_lines import lines_until
 
 __all__ = [
@@ -65,7 +65,7 @@ _NETWORK = "network"
 
 def add(
     db: Database,
-    order: JobOrder,
+    order: JobSpec,
     who: str,
     now: int | None = None,
     *,
@@ -75,7 +75,7 @@ def add(
 ) -> JobView:
     """Make a job; raises UsageError for one that makes no sense, PrivateTargetError for targets that are not public."""
     at = now_ms() if now is None else now
-    checked = checked_order(order, at, allow_private=allow_private)
+    checked = checked_spec(order, at, allow_private=allow_private)
     start = JobStart(
         origin=JobOrigin(who, where, order.explanation),
         terms=checked.terms,
@@ -87,7 +87,7 @@ def add(
     return job_view(db, made.job.job_id)
 
 
-def submit(db: Database, order: JobOrder, submission: Submission, *, allow_private: bool) -> tuple[JobView, bool]:
+def submit(db: Database, order: JobSpec, submission: Submission, *, allow_private: bool) -> tuple[JobView, bool]:
     """Make a job that was asked for over a network, and whether it is new: a repeated request finds the one it made."""
     now = now_ms()
     try:
@@ -107,19 +107,21 @@ def check_own(db: Database, job_id: int, token: str) -> None:
         raise ForeignJobError(f"job {job_id} was made by another token: this needs the scope operate")
 
 
-def list_jobs(db: Database, *, state: str = "", after: int = 0, limit: int = MOST_LISTED) -> JobList:
+def list_jobs(
+    db: Database, *, state: str = "", after: int = 0, limit: int = MOST_LISTED, count: CountWaiting = waiting_counts
+) -> JobList:
     """The jobs after a number, perhaps those in a state alone. Raises UsageError for a state that does not exist."""
     if state and state not in set(JobState):
         raise UsageError(f"there is no state {state[:60]!r}; the states are {', '.join(JobState)}")
     if after > MOST_NUMBER:
         return JobList([], None)
-    found = job_views(db, state=state, after=after, limit=limit)
+    found = job_views(db, state=state, after=after, limit=limit, count=count)
     return JobList(found, found[-1].id if len(found) == limit else None)
 
 
-def view(db: Database, job_id: int) -> JobView:
+def view(db: Database, job_id: int, count: CountWaiting = waiting_counts) -> JobView:
     """How a job stands; raises NotFoundError."""
-    return job_view(db, job_of(db, job_id).job_id)
+    return job_view(db, job_of(db, job_id).job_id, count)
 
 
 def changes(db: Database, job_id: int, *, after: int = 0, limit: int = MOST_LISTED) -> ChangeList:

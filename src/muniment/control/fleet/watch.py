@@ -15,6 +15,7 @@ from muniment.control.fleet.processes import list_processes
 from muniment.control.process_pages import ProcessPage
 from muniment.control.processes import ProcessView, views_of
 from muniment.control.queue import job_waits, queue_view
+from muniment.control.runs.kept import KeptAnswers
 from muniment.control.runs.log import LogNews, log_filter
 from muniment.control.settings_in_force import settings_in_force
 from muniment.errors import NotFoundError
@@ -29,13 +30,14 @@ from muniment.model.network.dashboard import (
     UrlStanding,
     card_of,
 )
-from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobOrder, JobPatch, JobView
+from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobSpec, JobView
 from muniment.model.network.lists import MOST_LISTED, ChangeView, PageList, ResultView
 from muniment.model.network.pipelines import PipelineView
 from muniment.model.process import Machine
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.submissions import Submission
+from muniment.tracker.views.jobs import waiting_counts
 from muniment.tracker.views.log_lines import lines_until
 from muniment.tracker.views.waiting import first_url, host_standings
 
@@ -54,6 +56,11 @@ class FleetMemory:
         self.urls: dict[int, str] = {}
         self.marks: dict[int, deque[tuple[float, int]]] = {}
         self.followers: OrderedDict[int, JobFollower] = OrderedDict()
+        self.kept = KeptAnswers()
+
+    def count(self, db: Database, job: int) -> dict[str, int]:
+        """The pages of a job that are not done, perhaps as they were."""
+        return self.kept.of(("waiting", job), lambda: waiting_counts(db, job))
 
     def rate(self, job: int, done: int) -> float:
         """Pages a second over the last ten seconds of looking."""
@@ -86,13 +93,13 @@ class FleetDesk:
     def _views(self) -> Iterator[JobView]:
         after: int | None = 0
         while after is not None and after < _MOST_JOBS * 1000:
-            part = jobs.list_jobs(self._db, after=after, limit=MOST_LISTED)
+            part = jobs.list_jobs(self._db, after=after, limit=MOST_LISTED, count=self._memory.count)
             yield from part.jobs
             after = part.next
 
     def card(self, job: int) -> JobCard:
         """A job in one line."""
-        return self._card(jobs.view(self._db, job))
+        return self._card(jobs.view(self._db, job, self._memory.count))
 
     def _card(self, view: JobView) -> JobCard:
         memory = self._memory
@@ -142,7 +149,8 @@ class FleetDesk:
 
     def hosts(self, job: int, after: str, most: int) -> list[HostStanding]:
         """Hosts after a name."""
-        return host_standings(self._db, jobs.job_of(self._db, job).job_id, after, most)
+        mine = jobs.job_of(self._db, job).job_id
+        return self._memory.kept.of(("hosts", mine, after), lambda: host_standings(self._db, mine, after, most))
 
     def host_sums(self, job: int, names: list[str]) -> dict[str, tuple[int, int]]:
         """The tracker keeps no sums of hosts."""
@@ -223,7 +231,7 @@ class FleetDesk:
         settings = {name: value for name, value in options if value.strip() and name not in ("ignore", "ignore-sets")}
         given = {name: [value for one, value in options if one == name and value.strip()] for name in _PATTERNS}
         sets = [name for text in given["ignore-sets"] for name in text.split(",")]
-        order = JobOrder(urls=urls, settings=settings, ignores=given["ignore"], ignore_sets=sets, explanation=note)
+        order = JobSpec(urls=urls, settings=settings, ignores=given["ignore"], ignore_sets=sets, explanation=note)
         made, _ = jobs.submit(self._db, order, Submission(self._who, None), allow_private=self._allow_private)
         return made.id
 
@@ -231,6 +239,7 @@ class FleetDesk:
         if not self._all:
             jobs.check_own(self._db, job, self._who)
         self._memory.cards = -_FRESH_S, []
+        self._memory.kept.forget()
         return job
 
     # -- processes and pipelines

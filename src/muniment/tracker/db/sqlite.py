@@ -27,6 +27,7 @@ from muniment.tracker.db.database import (
     wait_for_lock,
 )
 from muniment.tracker.db.sqlite_errors import DriverError, first_line, is_locked, opening_error, tracker_error, unfit
+from muniment.tracker.db.statements import HintedCompiler
 
 __all__ = ["SqliteDatabase"]
 
@@ -65,7 +66,7 @@ class SqliteDatabase(Database):
         """
         # the path is passed as it is: in a URL text, ? and # would end it
         url = URL.create("sqlite", database=str(path))
-        engine = create_engine(url, poolclass=StaticPool, connect_args={"isolation_level": None})
+        engine = _engine(url, isolation_level=None)
         event.listen(engine, "connect", _set_pragmas)
         database = cls(engine, path)
         is_new = not path.exists()
@@ -88,7 +89,7 @@ class SqliteDatabase(Database):
         beside = written or path.with_name(path.name + "-wal").exists()
         how = {"mode": "ro"} if beside else {"mode": "ro", "immutable": "1"}
         url = URL.create("sqlite", database=f"file:{quote(str(path))}", query={**how, "uri": "true"})
-        database = cls(create_engine(url, poolclass=StaticPool), path, read_only=True)
+        database = cls(_engine(url), path, read_only=True)
         try:
             found = database._revision()
         except DriverError as error:
@@ -217,6 +218,13 @@ def _remove(path: Path) -> None:
     for end in ("", "-wal", "-shm", "-journal"):
         with suppress(OSError):
             path.with_name(path.name + end).unlink()
+
+
+def _engine(url: URL, **how: Any) -> Engine:
+    """An engine of one connection, whose statements keep their hints."""
+    engine = create_engine(url, poolclass=StaticPool, connect_args=how)
+    engine.dialect.statement_compiler = HintedCompiler
+    return engine
 
 
 def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:

@@ -37,7 +37,17 @@ from sqlalchemy.types import BigInteger, Boolean, Integer, LargeBinary, SmallInt
 
 from muniment.errors import TrackerError
 
-__all__ = ["Asked", "BatchInsert", "BatchUpdate", "CompiledStatement", "Lookup", "Prepared", "Row", "place_of"]
+__all__ = [
+    "Asked",
+    "BatchInsert",
+    "BatchUpdate",
+    "CompiledStatement",
+    "HintedCompiler",
+    "Lookup",
+    "Prepared",
+    "Row",
+    "place_of",
+]
 
 Row = tuple[Any, ...]
 
@@ -45,15 +55,16 @@ _LARGEST_LOOKUP = 128
 _COPIED = {BigInteger: "int8", Integer: "int4", SmallInteger: "int2", Boolean: "bool", Text: "text"}
 
 
-class _Hinted(SQLiteCompiler):
+class HintedCompiler(SQLiteCompiler):
     """SQLite's compiler, which leaves hints out, with hints."""
 
     def get_from_hint_text(self, table: Any, text: str | None) -> str | None:
+        """The hint as it was given."""
         return text
 
 
 class _SqliteDialect(SQLiteDialect_pysqlite):
-    statement_compiler = _Hinted
+    statement_compiler = HintedCompiler
     supports_statement_cache = True
 
 

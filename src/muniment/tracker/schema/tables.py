@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 __all__ = [
+    "BY_SESSION",
     "CLAIMED",
     "PARKED",
     "PENDING",
@@ -273,6 +274,9 @@ repairs = Table(
     info={"holds": "pages with a shorter path, whose children are still to be updated: a dirty set of depths"},
 )
 
+BY_SESSION = text("attempts.session > 0")
+"""An attempt of a fleet's job; the condition of the index that finds the newest."""
+
 SESSION_WORDS = "epoch of the session, which leads to the pipeline; 0: the crawl of one directory"
 
 attempts = Table(
@@ -288,6 +292,13 @@ attempts = Table(
     Column("finished_at", BigInteger, nullable=False, comment="Unix ms"),
     Column("status", SmallInteger, nullable=False, comment="HTTP status; 0 when no response"),
     Column("error", Text, nullable=False, comment="code: text; empty for a complete capture"),
+    Index(
+        "ix_attempts_ended",
+        "job_id",
+        "finished_at",
+        sqlite_where=text("session > 0"),
+        info={"serves": "the log of a fleet's job and its newest captures; a crawl of one directory has files of both"},
+    ),
     sqlite_with_rowid=False,
     info={"holds": "tries at pages"},
 )

@@ -8,7 +8,7 @@ from muniment.clock import iso_ms
 from muniment.model.network.dashboard import LogLine
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.changes import job_changes
-from muniment.tracker.schema.tables import attempts, pages
+from muniment.tracker.schema.tables import BY_SESSION, attempts, pages
 
 __all__ = ["LinePlace", "lines_from", "lines_until"]
 
@@ -28,7 +28,7 @@ _OF_PAGE = (pages.c.job_id == attempts.c.job_id) & (pages.c.id == attempts.c.pag
 
 def lines_until(db: Database, job_id: int, before: int | None, most: int) -> list[tuple[LinePlace, LogLine]]:
     """The last lines before a moment, so many of either kind at most; the newest first."""
-    tries = select(*_TRIES).join(pages, _OF_PAGE).where(attempts.c.job_id == job_id)
+    tries = select(*_TRIES).join(pages, _OF_PAGE).where(attempts.c.job_id == job_id, BY_SESSION)
     made = select(*_CHANGES).where(job_changes.c.job_id == job_id)
     if before is not None:
         tries, made = tries.where(attempts.c.finished_at < before), made.where(job_changes.c.at < before)
@@ -40,7 +40,8 @@ def lines_until(db: Database, job_id: int, before: int | None, most: int) -> lis
 
 def lines_from(db: Database, job_id: int, since: int, most: int) -> list[tuple[LinePlace, LogLine]]:
     """The lines from a moment on, the newest so many of attempts, in order."""
-    tries = select(*_TRIES).join(pages, _OF_PAGE).where(attempts.c.job_id == job_id, attempts.c.finished_at >= since)
+    tries = select(*_TRIES).join(pages, _OF_PAGE).where(attempts.c.job_id == job_id, BY_SESSION)
+    tries = tries.where(attempts.c.finished_at >= since)
     made = select(*_CHANGES).where(job_changes.c.job_id == job_id, job_changes.c.at >= since)
     lines = [_try(*row) for row in db.connection.execute(tries.order_by(desc(attempts.c.finished_at)).limit(most))]
     lines += [_change(*row) for row in db.connection.execute(made.order_by(job_changes.c.at).limit(most))]

@@ -12,9 +12,9 @@ from muniment.model.page import PageState
 from muniment.rules.scope import FAR
 from muniment.tracker.db.database import Database
 from muniment.tracker.queue.page_lookup import find_page
+from muniment.tracker.schema.attempt_budget import IS_LATEST, TRIED
 from muniment.tracker.schema.claims import EPOCH
-from muniment.tracker.schema.tables import PENDING, attempts, hosts, pages
-from muniment.tracker.schema.tries import IS_LATEST, TRIED
+from muniment.tracker.schema.tables import BY_SESSION, PENDING, attempts, hosts, pages
 from muniment.tracker.stores.results import ResultStore, StoredResult
 from muniment.tracker.views.claims import pipelines_of
 
@@ -88,7 +88,7 @@ def attempt_views(
     found = (
         select(*_ATTEMPT_COLUMNS)
         .join(pages, (pages.c.job_id == attempts.c.job_id) & (pages.c.id == attempts.c.page_id))
-        .where(attempts.c.job_id == job_id, place > after)
+        .where(attempts.c.job_id == job_id, BY_SESSION, place > after)
         .order_by(attempts.c.finished_at, attempts.c.page_id, attempts.c.number)
         .limit(limit)
     )

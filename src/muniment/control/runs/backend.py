@@ -21,7 +21,7 @@ from muniment.control.captures import (
 )
 from muniment.control.fleet import jobs as fleet_jobs
 from muniment.control.fleet import pages as fleet_pages
-from muniment.control.fleet.directory import DirectoryDoor
+from muniment.control.fleet.directory_backend import DirectoryBackend
 from muniment.control.ignore_effect import ignore_effect
 from muniment.control.ignores import in_force
 from muniment.control.place import tracker_place
@@ -29,6 +29,7 @@ from muniment.control.process_pages import ProcessPage, end_process, process_pag
 from muniment.control.processes import ProcessView
 from muniment.control.queue import job_waits, queue_view
 from muniment.control.runs.folder import RunFolder, is_running
+from muniment.control.runs.kept import KeptAnswers
 from muniment.control.runs.log import (
     LogNews,
     ended_in_words,
@@ -63,9 +64,10 @@ from muniment.procs.lock import EVENTS_FILE
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
+from muniment.tracker.views.jobs import CountWaiting, waiting_counts
 from muniment.tracker.views.waiting import first_url, host_standings
 
-__all__ = ["RunsDesk"]
+__all__ = ["RunsBackend"]
 
 _RATE_S = 10.0
 _PLOTS_S = 5.0
@@ -96,14 +98,14 @@ class _Seen:
         return max(0.0, (done - before) / (now - since)) if now > since else 0.0
 
 
-class RunsDesk:
+class RunsBackend:
     """Answers for all runs of a folder; used by one thread at a time."""
 
     def __init__(self, folder: RunFolder, who: str, home: Path) -> None:
         """`home`: where the rows of processes are."""
         self.folder, self._who, self._home = folder, who, home
         self._seen: dict[int, _Seen] = {}
-        self._replays = Replays()
+        self._replays, self._kept = Replays(), KeptAnswers()
         self._buckets: dict[int, tuple[float, object, tuple[int, list[TimeBucket]]]] = {}
 
     # -- looking
@@ -158,11 +160,12 @@ class RunsDesk:
     def hosts(self, job: int, after: str, most: int) -> list[HostStanding]:
         """Hosts after a name."""
         with self._opened(job) as (db, mine):
-            return host_standings(db, mine, after, most)
+            return self._kept.of(("hosts", job, after), lambda: host_standings(db, mine, after, most))
 
     def host_sums(self, job: int, names: list[str]) -> dict[str, tuple[int, int]]:
         """Rows and bad rows of hosts."""
-        return host_sums(self.folder.find(job), names)
+        out = self.folder.find(job)
+        return self._kept.of(("sums", job, *names), lambda: host_sums(out, names))
 
     def ignore_effect(self, job: int, pattern: str) -> IgnoreEffect:
         """What an ignore pattern would take."""
@@ -243,11 +246,15 @@ class RunsDesk:
 
     def change(self, job: int, patch: JobPatch) -> ChangesMade:
         """Change settings and the note."""
-        return self._door(job).change(0, patch)
+        made = self._door(job).change(0, patch)
+        self._forget(job)
+        return made
 
     def change_ignores(self, job: int, call: IgnoresCall) -> ChangesMade:
         """Add and remove ignore patterns and sets."""
-        return self._door(job).ignores(0, call)
+        made = self._door(job).ignores(0, call)
+        self._forget(job)
+        return made
 
     def ignores(self, job: int) -> list[tuple[str, str]]:
         """The set and the text of each pattern in force."""
@@ -295,6 +302,7 @@ class RunsDesk:
     # -- inside
 
     def _forget(self, job: int) -> None:
+        self._kept.forget()
         if job in self._seen:
             self._seen[job].mark = None
             self._seen[job].at = -_FRESH_S
@@ -303,8 +311,8 @@ class RunsDesk:
         out = self.folder.find(job)
         return JobDirectory(out, tracker_place(out), self._who)
 
-    def _door(self, job: int) -> DirectoryDoor:
-        return DirectoryDoor(self._directory(job))
+    def _door(self, job: int) -> DirectoryBackend:
+        return DirectoryBackend(self._directory(job))
 
     @contextmanager
     def _opened(self, job: int) -> Iterator[tuple[Database, int]]:
@@ -326,10 +334,13 @@ class RunsDesk:
         seen.at = now
         return seen.card
 
+    def _counted(self, number: int) -> CountWaiting:
+        return lambda db, mine: self._kept.of(("waiting", number), lambda: waiting_counts(db, mine))
+
     def _looked(self, number: int, out: Path, seen: _Seen, *, running: bool) -> JobCard:
         try:
             with self._opened(number) as (db, mine):
-                view, url = fleet_jobs.view(db, mine), first_url(db, mine)
+                view, url = fleet_jobs.view(db, mine, self._counted(number)), first_url(db, mine)
                 waits = job_waits(db, view, now_ms(), standing_pause(out)) if running else ended_in_words(out)
         except NotFoundError:
             raise

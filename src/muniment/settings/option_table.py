@@ -6,7 +6,7 @@ docs to it). A field is an option exactly when it is annotated with `Option`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from msgspec import UNSET, Struct, structs
@@ -380,21 +380,21 @@ class Settings(RenderSettings, frozen=True, kw_only=True):
     ] = False
 
 
-def options(command: Command | None = None, table: type[Struct] = Settings) -> Iterator[tuple[str, Any, Any, Option]]:
+@cache
+def options(command: Command | None = None, table: type[Struct] = Settings) -> tuple[tuple[str, Any, Any, Option], ...]:
     """Every option, or those of a command, as (field name, type, default, Option), in the order of the table."""
-    hints, group = get_type_hints(table, include_extras=True), ""
-    last = RenderSettings.__struct_fields__
-    for field in sorted(structs.fields(table), key=lambda field: field.name in last):
+    hints, group, found = get_type_hints(table, include_extras=True), "", []
+    for field in sorted(structs.fields(table), key=lambda field: field.name in RenderSettings.__struct_fields__):
         kind, *_, option = get_args(hints[field.name]) or (str, None)
-        if not isinstance(option, Option):
-            continue
-        group = option.group or group
-        if command is None or option.only in (None, command):
-            other = command == "fetch" and option.fetch is not UNSET
-            default = option.fetch if other else field.default
-            yield field.name, kind, default, structs.replace(option, group=group)
+        if isinstance(option, Option):
+            group = option.group or group
+            if command is None or option.only in (None, command):
+                default = option.fetch if command == "fetch" and option.fetch is not UNSET else field.default
+                found.append((field.name, kind, default, structs.replace(option, group=group)))
+    return tuple(found)
 
 
+@cache
 def defaults(command: Command) -> Settings:
     """The settings of a command that was given no options."""
     return Settings(**{name: default for name, _, default, _ in options(command)})
