@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from fleet_round import FleetSite
+from fleet_round import ServerSite
 from tests.support.fleet import Fleet, wait_for
 from tests.support.postgres import Postgres
 
@@ -54,7 +54,7 @@ class InDatabase:
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_restored_tracker_loses_no_page(kind: str, tmp_path: Path, postgres: Postgres) -> None:
-    site = FleetSite(tmp_path / "site", PAGES)
+    site = ServerSite(tmp_path / "site", PAGES)
     tracker = InFile(tmp_path) if kind == "sqlite" else InDatabase(postgres)
     with site.server, Fleet(tmp_path / "work", tracker.place, lease_s=10) as fleet:
         server = fleet.serve()
