@@ -59,7 +59,7 @@ class KeptPolicy(HostPolicy):
 
 
 class HostTracker:
-    """The policy of hosts over a real tracker with one worker and a page of each host; `said` is what was sent to it."""
+    """Hosts of a real tracker with one worker and a page of each host; `said` is what was sent to it."""
 
     def __init__(self, place, *, resumed=False, names=NAMES):
         self.tracker = Tracker(place, *(site("", host) for host in names))
