@@ -29,7 +29,7 @@ from muniment.clock import now_ms
 from muniment.model.job import JobTerms
 from muniment.model.pipeline import Pipeline
 from muniment.model.place import TrackerPlace
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.pipelines import add_pipeline

@@ -35,7 +35,7 @@ from muniment.model.page import Claim
 from muniment.model.pipeline import Greeting, Pipeline
 from muniment.model.place import TrackerPlace
 from muniment.model.url import url_key
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch

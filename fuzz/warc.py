@@ -6,7 +6,7 @@ import tempfile
 
 from isal import isal_zlib
 
-from muniment.archive.check.stretch import Checker, Stretch
+from muniment.archive.check.range_checker import FileRange, RangeChecker
 
 _RECORD = (
     b"WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000000>\r\n"
@@ -30,6 +30,6 @@ def check(data: bytes) -> None:
         file.write(content)
         file.flush()
         length = len(content)
-        read = Checker(Stretch(0, "x.warc.gz", file.name, 0, length, length, own=True)).run()
+        read = RangeChecker(FileRange(0, "x.warc.gz", file.name, 0, length, length, own=True)).run()
     assert read.end == length
     assert read.records or read.faults or not content

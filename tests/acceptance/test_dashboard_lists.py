@@ -14,7 +14,7 @@ from tests.support.chromium import Chromium
 from tests.support.dashboard import Dashboard
 from tests.support.gated_site import GatedSite
 
-from muniment.settings.table import options
+from muniment.settings.option_table import options
 from muniment.settings.written import option_name
 
 SITE = {"/": "<a href=/one>1</a><a href=/gone>2</a><a href=/slow>3</a>", "/one": "one", "/slow": "slow"}

@@ -31,7 +31,7 @@ from muniment.model.job import JobTerms
 from muniment.model.pipeline import Pipeline, SlotLock
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import tracker_at, tracker_to_read
 from muniment.tracker.fleet.pipelines import add_pipeline
 from muniment.tracker.jobs import store as jobs

@@ -10,7 +10,7 @@ import click
 from muniment.cli import _COMMANDS
 from muniment.rules.changes import changeable
 from muniment.settings.hooks import HookOptions
-from muniment.settings.table import options
+from muniment.settings.option_table import options
 
 __all__ = ["filled", "visible_commands"]
 

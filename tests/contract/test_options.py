@@ -15,7 +15,7 @@ from muniment.cli.inspect import inspect
 from muniment.cli.process import process
 from muniment.cli.set import set_
 from muniment.cli.why import why
-from muniment.settings.table import DEFAULT_USER_AGENT, DelayRange, Settings, defaults
+from muniment.settings.option_table import DEFAULT_USER_AGENT, DelayRange, Settings, defaults
 
 # The contract's table: flags, the setting, its default for `crawl`.
 CONTRACT = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.app.traces import unless_refused
+from muniment.app.setup_rollback import unless_refused
 from muniment.errors import UsageError
 from muniment.procs.lock import EVENTS_FILE
 

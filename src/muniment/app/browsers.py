@@ -22,7 +22,7 @@ from muniment.errors import UsageError
 from muniment.procs.children.piped import PipedChild, launch_piped
 from muniment.procs.registry import ProcessRegistry
 from muniment.settings.environment import browser_given
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["BrowserProcesses", "browser_engine", "browser_for"]
 

@@ -12,7 +12,7 @@ from muniment.app.inputs.credentials import crawl_credentials, list_credentials
 from muniment.app.inputs.secrets import Secrets, holds_secrets, read_secrets
 from muniment.app.processes import CommandRow
 from muniment.app.request import Request, RunContext, Watch, output_directory
-from muniment.app.traces import unless_refused
+from muniment.app.setup_rollback import unless_refused
 from muniment.control.place import tracker_place
 from muniment.control.privacy import is_private, keep_private, make_private
 from muniment.errors import UsageError
@@ -21,7 +21,7 @@ from muniment.model.names import is_text, no_text
 from muniment.procs.children.launch import LaunchedWorker, launch_worker
 from muniment.procs.registry import ProcessRegistry
 from muniment.settings.live import parse_roles
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 if TYPE_CHECKING:
     from muniment.app.hooks import HookPlan

@@ -13,22 +13,22 @@ from muniment.crawl.progress import RunOutcome
 from muniment.tracker.open import OpenJob
 
 if TYPE_CHECKING:
-    from muniment.crawl.hooks.desk import HookDesk
+    from muniment.crawl.hooks.supervisor import HookSupervisor
 
-__all__ = ["end_hooks", "hook_desk", "stop_both"]
+__all__ = ["end_hooks", "hook_supervisor", "stop_both"]
 
 
-async def hook_desk(
+async def hook_supervisor(
     taken: RunContext, opened: OpenJob, orchestrator: Orchestrator, limits: Limits, events: Events
-) -> HookDesk | None:
-    """The desk of the hooks of a run, begun; None without hooks. Raises MunimentError."""
+) -> HookSupervisor | None:
+    """The supervisor of the hooks of a run, begun; None without hooks. Raises MunimentError."""
     if taken.hooks is None or opened.hooks is None:
         return None
-    from muniment.app.hooks import new_desk  # noqa: PLC0415  (a crawl without hooks needs none of it)
+    from muniment.app.hooks import new_supervisor  # noqa: PLC0415  (a crawl without hooks needs none of it)
     from muniment.crawl.hooks.ports import PagePorts  # noqa: PLC0415  (as above)
 
     inside = taken.place.directory.resolve() == taken.out.resolve()
-    desk = new_desk(
+    supervisor = new_supervisor(
         *(opened.hooks, taken.hooks, taken.registry, taken.locks, events),
         ("" if inside else str(taken.place.directory), taken.place.database),
         private=taken.private,
@@ -36,24 +36,24 @@ async def hook_desk(
         failed=orchestrator.stop,
         ports=PagePorts(orchestrator.recording_channel) if taken.hooks.recorded else None,
     )
-    await desk.begin()
-    return desk
+    await supervisor.begin()
+    return supervisor
 
 
-async def end_hooks(desk: HookDesk | None, opened: OpenJob, outcome: RunOutcome, out: Path) -> None:
+async def end_hooks(supervisor: HookSupervisor | None, opened: OpenJob, outcome: RunOutcome, out: Path) -> None:
     """Let the hooks of the crawl's end run, and write the tables. Raises MunimentError."""
-    if desk is None or opened.hooks is None:
+    if supervisor is None or opened.hooks is None:
         return
     from muniment.app.hooks import keep_tables  # noqa: PLC0415  (as above)
 
     finished = outcome.reason == "finished"
     if not finished:
-        desk.stop()
-    await desk.finish(finished=finished)
+        supervisor.stop()
+    await supervisor.finish(finished=finished)
     keep_tables(opened.hooks.store, out)
 
 
-def stop_both(desk: HookDesk, orchestrator: Orchestrator, reason: str) -> None:
+def stop_both(supervisor: HookSupervisor, orchestrator: Orchestrator, reason: str) -> None:
     """Stop fetching, and begin no further hook."""
-    desk.stop()
+    supervisor.stop()
     orchestrator.stop(reason)

@@ -15,9 +15,9 @@ from muniment import __version__
 from muniment.archive.hooks.tables import write_tables
 from muniment.control.hook_settings import given_settings
 from muniment.control.hooks import HookChoice, HookSet
-from muniment.crawl.hooks.desk import HookDesk, HookQueue
 from muniment.crawl.hooks.messages import HookLimits, HookSetup, Mode, PlannedHook
 from muniment.crawl.hooks.ports import PagePorts
+from muniment.crawl.hooks.supervisor import HookQueue, HookSupervisor
 from muniment.crawl.ports import Events
 from muniment.errors import UsageError
 from muniment.http.user_agent import agent_text
@@ -29,10 +29,10 @@ from muniment.rules.hooks.environment import handed_on
 from muniment.rules.hooks.pages import included
 from muniment.settings.environment import own_variables, processes_directory
 from muniment.settings.hooks import HookOptions
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.stores.hooks import HookStore
 
-__all__ = ["HookPlan", "keep_tables", "new_desk", "plan_hooks"]
+__all__ = ["HookPlan", "keep_tables", "new_supervisor", "plan_hooks"]
 
 _LONGEST_S = 12 * 3600.0
 _log = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ def _planned(chosen: HookSet, hook: HookFile, options: HookOptions) -> PlannedHo
     )
 
 
-def new_desk(
+def new_supervisor(
     queue: HookQueue,
     plan: HookPlan,
     registry: ProcessRegistry,
@@ -153,11 +153,11 @@ def new_desk(
     held: Callable[[], bool],
     failed: Callable[[str], None],
     ports: PagePorts | None = None,
-) -> HookDesk:
-    """The desk of a run; `state` is where the rows of its processes are: a directory, or a database."""
+) -> HookSupervisor:
+    """The supervisor of a run; `state` is where the rows of its processes are: a directory, or a database."""
     setup = structs.replace(plan.setup, state=state[0], database=state[1], private=private)
     launch = partial(launch_worker, *locks, registry=registry, label="hooks", command="hook-worker")
-    return HookDesk(queue, launch, setup, events, held, failed, ports)
+    return HookSupervisor(queue, launch, setup, events, held, failed, ports)
 
 
 def keep_tables(store: HookStore, out: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import uvloop
 from msgspec import Struct
 
-from muniment.app.hooks import HookPlan, keep_tables, new_desk
+from muniment.app.hooks import HookPlan, keep_tables, new_supervisor
 from muniment.app.signals import stopped_by_signals
 from muniment.archive.event_log import EventLog
 from muniment.archive.hooks.pages import captured_pages
@@ -110,35 +110,35 @@ async def _run(
     with closing(Publisher()) as events:
         events.listen(log.take)
         events.listen(count)
-        desk = new_desk(
+        supervisor = new_supervisor(
             *(queue, plan, registry, locks, events, ("", "")),
             private=is_private(out),
             held=lambda: False,
             failed=lambda _: stopped.set(),
         )
-        await desk.begin()
+        await supervisor.begin()
         try:
             # while the worker starts
             keys = _queue_pages(store, out, urls)
         except MunimentError:
-            desk.kill()
-            await desk.end()
+            supervisor.kill()
+            await supervisor.end()
             raise
         queue.keys = frozenset(keys) if urls else None
 
         def stop(_: str) -> None:
-            desk.stop()
+            supervisor.stop()
             stopped.set()
 
         def kill(_: str) -> None:
-            desk.kill()
+            supervisor.kill()
             stopped.set()
 
         loop = asyncio.get_running_loop()
         with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), stop, kill):
             while not stopped.is_set() and await queue.due(1, ()):  # noqa: ASYNC110  (the tracker calls nobody)
                 await asyncio.sleep(_LOOK_S)
-            await desk.finish(finished=False, patient=not stopped.is_set())
+            await supervisor.finish(finished=False, patient=not stopped.is_set())
         keep_tables(store, out)
     return HooksDone(len(keys), dict(statuses), stopped.is_set())
 

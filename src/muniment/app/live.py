@@ -27,7 +27,7 @@ from muniment.live.record import JobRecord
 from muniment.model.network.live import LiveJob, Outside
 from muniment.settings.environment import operator_name
 from muniment.settings.live import parse_roles
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import live
 from muniment.tracker.jobs.audit import settings_age

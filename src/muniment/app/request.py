@@ -16,7 +16,7 @@ from muniment.procs.children.launch import LaunchedWorker
 from muniment.procs.registry import ProcessRegistry
 from muniment.rules.job_rules import IgnoreSet
 from muniment.settings.hooks import HookOptions
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 if TYPE_CHECKING:
     from muniment.app.hooks import HookPlan

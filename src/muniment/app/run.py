@@ -15,7 +15,7 @@ import uvloop
 from msgspec import structs
 
 from muniment import __version__
-from muniment.app.crawl_hooks import end_hooks, hook_desk, stop_both
+from muniment.app.crawl_hooks import end_hooks, hook_supervisor, stop_both
 from muniment.app.exhaustion import while_it_can
 from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
@@ -57,7 +57,7 @@ from muniment.rules.resume import changed_fixed
 from muniment.seeds.read import batches
 from muniment.seeds.source import SeedSource
 from muniment.settings.environment import operator_name, redis_given
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
@@ -216,11 +216,11 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     try:
         # once: stop when what is in flight has landed; twice: at once
         loop, leave = asyncio.get_running_loop(), taken.registry.leave_others
-        desk = await hook_desk(taken, opened, orchestrator, limits, events)
-        steps = (orchestrator.stop if desk is None else partial(stop_both, desk, orchestrator)), orchestrator.kill
-        with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), *steps, leave=leave):
+        supervisor = await hook_supervisor(taken, opened, orchestrator, limits, events)
+        stop = orchestrator.stop if supervisor is None else partial(stop_both, supervisor, orchestrator)
+        with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), stop, orchestrator.kill, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
-            await end_hooks(desk, opened, outcome, out)
+            await end_hooks(supervisor, opened, outcome, out)
     finally:
         for task in watching:
             task.cancel()

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from muniment.http.user_agent import agent_text
-from muniment.settings.table import DEFAULT_USER_AGENT
+from muniment.settings.option_table import DEFAULT_USER_AGENT
 
 __all__ = ["BrowserAgent", "browser_agent", "named_agent", "page_headers"]
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from muniment.browser.devtools import DevTools
 from muniment.browser.faults import BrowserError, CallError
-from muniment.browser.ports import PageOrder, RecordingPort
+from muniment.browser.ports import RecordingPort, RenderRequest
 from muniment.browser.traffic import PageTraffic
 
 __all__ = ["BrowserContext", "Contexts"]
@@ -40,7 +40,7 @@ class Contexts:
         self._kept: list[BrowserContext] = []
         """Those without a page, the oldest first."""
 
-    async def take(self, order: PageOrder, traffic: PageTraffic) -> BrowserContext:
+    async def take(self, order: RenderRequest, traffic: PageTraffic) -> BrowserContext:
         """The context for a page; raises BrowserError, CallError and OSError."""
         site = urlsplit(order.answer.url).netloc
         kept = next((one for one in reversed(self._kept) if one.site == site), None)

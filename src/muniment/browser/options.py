@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["BrowserSetup", "RenderOptions", "words"]
 

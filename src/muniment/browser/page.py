@@ -13,7 +13,7 @@ from msgspec import json as msgspec_json
 from muniment.browser.devtools import CALL_S, DevTools
 from muniment.browser.faults import BrowserError, CallError
 from muniment.browser.page_events import PageEvents
-from muniment.browser.ports import PageAnswer, PageOrder
+from muniment.browser.ports import PageAnswer, RenderRequest
 from muniment.browser.rendered import RenderedPage, ScriptOutcome
 from muniment.browser.tab import Tab, source
 from muniment.browser.traffic import PageTraffic
@@ -39,7 +39,7 @@ _NOT_OURS = frozenset({
 class PageRun:
     """Renders one page; what it has so far is in `result`."""
 
-    def __init__(self, tools: DevTools, tab: Tab, order: PageOrder, traffic: PageTraffic) -> None:
+    def __init__(self, tools: DevTools, tab: Tab, order: RenderRequest, traffic: PageTraffic) -> None:
         self._tools, self._tab, self._order, self._traffic = tools, tab, order, traffic
         self._options = order.options
         self.result = RenderedPage(agent=order.agent.text)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from muniment.browser.faults import BrowserError, FaultKind
-from muniment.browser.ports import PageOrder, Processes
+from muniment.browser.ports import Processes, RenderRequest
 from muniment.browser.program import BrowserProgram
 from muniment.browser.rendered import RenderedPage
 from muniment.browser.running import RunningBrowser, start_browser
@@ -93,7 +93,7 @@ class BrowserPool:
         self._busy -= 1
         self._pass_on()
 
-    async def render(self, order: Callable[[], PageOrder]) -> RenderedPage:
+    async def render(self, order: Callable[[], RenderRequest]) -> RenderedPage:
         """Render a page, as it is ordered when its turn comes; raises BrowserError when a browser was lost over it.
 
         One that loses its browser over another page begins again, once.
@@ -109,7 +109,7 @@ class BrowserPool:
         finally:
             self._leave()
 
-    async def _once(self, order: PageOrder) -> RenderedPage:
+    async def _once(self, order: RenderRequest) -> RenderedPage:
         browser, traffic = await self._ready(), PageTraffic()
         work = asyncio.ensure_future(browser.render(order, traffic))
         try:

@@ -12,7 +12,7 @@ from muniment.browser.agent import BrowserAgent
 from muniment.browser.options import RenderOptions
 from muniment.browser.traffic import PageTraffic
 
-__all__ = ["BrowserProcess", "PageAnswer", "PageOrder", "Processes", "Recording", "RecordingPort"]
+__all__ = ["BrowserProcess", "PageAnswer", "Processes", "Recording", "RecordingPort", "RenderRequest"]
 
 
 class PageAnswer(Struct, frozen=True):
@@ -77,7 +77,7 @@ class Recording(Protocol):
         """A port whose requests `traffic` is informed of: one that rests, or a new one; raises OSError."""
 
 
-class PageOrder(Struct, frozen=True):
+class RenderRequest(Struct, frozen=True):
     """A page that is to be rendered: its answer, where its requests go, and how."""
 
     answer: PageAnswer

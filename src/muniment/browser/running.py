@@ -12,7 +12,7 @@ from muniment.browser.contexts import BrowserContext, Contexts
 from muniment.browser.devtools import DevTools
 from muniment.browser.faults import BrowserError, CallError, FaultKind
 from muniment.browser.page import PageRun
-from muniment.browser.ports import BrowserProcess, PageOrder, Processes
+from muniment.browser.ports import BrowserProcess, Processes, RenderRequest
 from muniment.browser.program import BrowserProgram, command_of
 from muniment.browser.rendered import RenderedPage
 from muniment.browser.tab import Tab
@@ -78,7 +78,7 @@ class RunningBrowser:
         await asyncio.wait({self._ended}, timeout=_START_S)
         await asyncio.to_thread(_remove, self._profile)
 
-    async def render(self, order: PageOrder, traffic: PageTraffic) -> RenderedPage:
+    async def render(self, order: RenderRequest, traffic: PageTraffic) -> RenderedPage:
         """Render a page in a tab of its own; raises BrowserError."""
         self.pages += 1
         context: BrowserContext | None = None

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
+from muniment.cli.click_options import log_option
 from muniment.cli.display.quantities import counted
 from muniment.cli.invocation import Invocation
-from muniment.cli.options import log_option
 from muniment.control.check import CheckResult, check_directory, repair_directory
 from muniment.errors import StoppedError, UsageError
 

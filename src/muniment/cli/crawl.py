@@ -14,8 +14,7 @@ from muniment.app.crawl import begun
 from muniment.app.inputs.ignore_sets import chosen_sets
 from muniment.app.inputs.start_urls import keep_account, start_urls
 from muniment.app.request import Request, output_directory
-from muniment.cli.invocation import Invocation
-from muniment.cli.options import (
+from muniment.cli.click_options import (
     PLACE,
     SettingsCommand,
     hook_options,
@@ -25,6 +24,7 @@ from muniment.cli.options import (
     retry_option,
     setting_options,
 )
+from muniment.cli.invocation import Invocation
 from muniment.http.auth import Account
 from muniment.model.url import account_of, is_web, normalise
 from muniment.procs.command_text import told_command

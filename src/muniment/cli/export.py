@@ -6,8 +6,8 @@ import click
 import msgspec
 
 from muniment.archive.export.wacz import WaczOptions
+from muniment.cli.click_options import PLACE, log_option
 from muniment.cli.display.quantities import counted, size_text
-from muniment.cli.options import PLACE, log_option
 from muniment.control.export import ExportReport, export_cdxj, export_wacz
 from muniment.errors import UsageError
 

@@ -8,16 +8,16 @@ from typing import Any
 import click
 import msgspec
 
+from muniment.cli.click_options import SettingsCommand, hook_options, log_option, out_option, read_hook_options
 from muniment.cli.display.quantities import counted
 from muniment.cli.invocation import Group, Invocation
-from muniment.cli.options import SettingsCommand, hook_options, log_option, out_option, read_hook_options
 from muniment.control.hook_settings import given_settings
 from muniment.control.hooks import HookChoice, choose_hooks
 from muniment.crawl.hooks.messages import Mode
 from muniment.errors import UsageError
 from muniment.model.hooks.plugins import HookLine, Requirement
 from muniment.model.url import normalise
-from muniment.settings.table import defaults
+from muniment.settings.option_table import defaults
 
 __all__ = ["hook_worker", "hooks"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from muniment.cli.click_options import log_option, out_option, state_option
 from muniment.cli.invocation import Group
-from muniment.cli.options import log_option, out_option, state_option
 from muniment.cli.set import tell_changes, the_job
 from muniment.control.ignores import built_in_sets, in_force, matching
 from muniment.control.place import tracker_place

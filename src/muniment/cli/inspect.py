@@ -7,9 +7,9 @@ import msgspec
 from rich.console import Console
 from rich.table import Column, Table
 
+from muniment.cli.click_options import PLACE, log_option
 from muniment.cli.display.quantities import counted, duration_text, size_text
 from muniment.cli.display.summary import crowded_lines, trouble_lines
-from muniment.cli.options import PLACE, log_option
 from muniment.clock import iso_ms
 from muniment.control.inspect import Inspection, inspect_paths
 from muniment.settings.values import MOST_ROWS

@@ -12,14 +12,14 @@ from msgspec import structs
 
 from muniment.app.inputs.secrets import read_secrets
 from muniment.app.pipeline.home import opened_home
-from muniment.app.pipeline.order import PipelineSettings
+from muniment.app.pipeline.settings import PipelineSettings
+from muniment.cli.click_options import log_option, machine_options
 from muniment.cli.invocation import Invocation
-from muniment.cli.options import log_option, machine_options
 from muniment.errors import UsageError
 from muniment.procs.command_text import told_command
 from muniment.remote.credentials import server_address
 from muniment.settings.environment import server_given
-from muniment.settings.table import defaults
+from muniment.settings.option_table import defaults
 
 __all__ = ["pipeline"]
 

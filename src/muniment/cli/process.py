@@ -13,8 +13,8 @@ import click
 import msgspec
 
 from muniment.app.processes import processes_home
+from muniment.cli.click_options import log_option
 from muniment.cli.invocation import Group
-from muniment.cli.options import log_option
 from muniment.control import processes
 from muniment.control.place import database_url
 from muniment.control.processes import ProcessView

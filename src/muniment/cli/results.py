@@ -8,8 +8,8 @@ from typing import Any
 import click
 import msgspec
 
+from muniment.cli.click_options import log_option, out_option, state_option
 from muniment.cli.display.quantities import counted
-from muniment.cli.options import log_option, out_option, state_option
 from muniment.control.place import tracker_place
 from muniment.control.results import PageResults, results_of, save_results
 

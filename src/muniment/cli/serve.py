@@ -12,14 +12,13 @@ import msgspec
 
 from muniment import __version__
 from muniment.app.serve import ServedTracker, ServeOrder, served_tracker
+from muniment.cli.click_options import log_option
 from muniment.cli.fleet.plane import plane_options, plane_order
 from muniment.cli.invocation import Invocation
-from muniment.cli.options import log_option
 from muniment.errors import UsageError
+from muniment.model.pipeline import LEASE_S, LONGEST_LEASE_S, SHORTEST_LEASE_S
 
 __all__ = ["serve"]
-
-_SHORTEST_S, _LONGEST_S = 5, 3600
 
 
 @click.command(epilog="Example: muniment serve --state tracker --listen 127.0.0.1:8600")
@@ -36,9 +35,10 @@ _SHORTEST_S, _LONGEST_S = 5, 3600
     "--lease",
     "lease_s",
     type=float,
-    default=60.0,
+    default=LEASE_S,
     metavar="SECONDS",
-    help="How long a silent pipeline keeps its pages, 5 to 3600; servers of one database use the lowest. [default: 60]",
+    help=f"How long a silent pipeline keeps its pages, {SHORTEST_LEASE_S} to {LONGEST_LEASE_S}; "
+    f"servers of one database use the lowest. [default: {LEASE_S:g}]",
 )
 @click.option("--allow-private", is_flag=True, help="Take jobs for addresses that are not public.")
 @click.option("--public-url", default="", metavar="URL", help="What its pages answer to [default: where it listens]")
@@ -72,8 +72,8 @@ def serve(
     """
     if (database is None) == (state is None):
         raise UsageError("give either --database URL or --state DIR")
-    if not _SHORTEST_S <= lease_s <= _LONGEST_S:
-        raise UsageError(f"--lease must be between {_SHORTEST_S} and {_LONGEST_S} seconds, not {lease_s:g}")
+    if not SHORTEST_LEASE_S <= lease_s <= LONGEST_LEASE_S:
+        raise UsageError(f"--lease must be between {SHORTEST_LEASE_S} and {LONGEST_LEASE_S} seconds, not {lease_s:g}")
     host, port = _address(listen)
     if public_url and not re.fullmatch(r"https?://[^/?#@\s]+/?", public_url):
         raise UsageError(

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from muniment.cli.options import log_option, out_option, state_option
-from muniment.control.fleet.orders import checked_terms
+from muniment.cli.click_options import log_option, out_option, state_option
+from muniment.control.fleet.job_specs import checked_terms
 from muniment.control.place import tracker_place
 from muniment.control.verbs.delivery import JobDirectory
 from muniment.control.verbs.job import change_terms

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from muniment.cli.click_options import log_option, out_option, state_option
 from muniment.cli.display.quantities import counted
-from muniment.cli.options import log_option, out_option, state_option
 from muniment.clock import iso_ms
 from muniment.control.hook_reports import hooks_of_page
 from muniment.control.place import tracker_place

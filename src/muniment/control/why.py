@@ -25,7 +25,7 @@ from muniment.rules.robots.line import RefusingLine, refusing_line
 from muniment.rules.robots.rules import DISALLOWED, product_token
 from muniment.rules.scope import FAR
 from muniment.rules.session_ids import page_key
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs

@@ -15,7 +15,7 @@ from muniment.model.host import HostTerms
 from muniment.model.page import Claim, FinishBatch
 from muniment.rules.hosts.politeness import HostSignal
 from muniment.rules.robots.rules import RobotsAnswer
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = [
     "Alive", "AskCookies", "AskFile", "AskGap", "AskIgnored", "AskKnown", "AskPermits", "AskRobots", "Bye",

@@ -37,7 +37,7 @@ class FetchConfig(Struct, frozen=True, kw_only=True):
     proxies: tuple[ProxyRule, ...] = ()
     """`http://`, `socks4://`, `socks5://` or `socks5h://`, with user and password where needed."""
     allowed_classes: frozenset[str] = frozenset()
-    """The address classes besides `public` that may be reached: see `addresses.address_class`."""
+    """The address classes besides `public` that may be reached: see `address_policy.address_class`."""
     late_names: frozenset[str] = frozenset()
     """Names that add the classes of what they resolve to, once: they did not resolve when those were found."""
     per_host: int = 6

@@ -11,7 +11,7 @@ import aiodns
 from msgspec import Struct
 
 from muniment.clock import monotonic
-from muniment.fetch.addresses import address_class
+from muniment.fetch.address_policy import address_class, permitted
 from muniment.model.failure import NO_NAME_SERVER, Failure
 
 __all__ = ["MAX_TTL", "MIN_TTL", "NAMES_STAY", "NEGATIVE_TTL", "Resolver", "literal_address", "resolved_here"]
@@ -98,7 +98,7 @@ class Resolver:
             return found
         if host in self._late:
             self._find(host, found)
-        return self._permitted(found)
+        return permitted(found, self._allowed)
 
     def allow(self, name: str, classes: tuple[str, ...]) -> None:
         """A name of `late` was found: only the first time, for whoever owns the name may give another address later."""
@@ -115,13 +115,6 @@ class Resolver:
         for channel in self._channels.values():
             await channel.close()
         await asyncio.gather(*self._queries.values(), return_exceptions=True)
-
-    def _permitted(self, addresses: tuple[str, ...]) -> tuple[str, ...] | Failure:
-        kept = tuple(ip for ip in addresses if address_class(ip) in self._allowed)
-        if kept:
-            return kept
-        first = addresses[0]
-        return Failure("private-address", f"{first} is a {address_class(first)} address")
 
     async def _lookup(self, name: str) -> tuple[str, ...] | Failure:
         answer = self._answers.get(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.settings.table import DEFAULT_USER_AGENT
+from muniment.settings.option_table import DEFAULT_USER_AGENT
 
 __all__ = ["AGENTS", "agent_text", "operator_text", "robots_agent"]
 

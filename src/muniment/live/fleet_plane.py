@@ -19,7 +19,7 @@ from muniment.live.ports import FleetPort, PlaneOptions
 from muniment.live.reaper import Reaper
 from muniment.live.record import JobRecord
 from muniment.live.taker import Taker
-from muniment.model.network.live import ConnectedPipeline, LogEntry, ShownJob
+from muniment.model.network.live import ConnectedPipeline, LogEntry, LogState, ShownJob
 
 __all__ = ["FleetPlane"]
 
@@ -33,8 +33,10 @@ class _Shown(Struct):
 
     log: FleetLog
     record: JobRecord
-    counted_at: float = 0.0
-    """When its pages are counted next."""
+    job: ShownJob | None = None
+    """As it was tended last; None: it is to be tended again."""
+    counted: LogState | None = None
+    """When its pages were counted last."""
 
 
 class FleetPlane(PlaneThread):
@@ -47,7 +49,8 @@ class FleetPlane(PlaneThread):
         self._taker = Taker(port) if "taker" in options.roles else None
         self._shown: dict[int, _Shown] = {}
         self._machines: list[ConnectedPipeline] = []
-        self._server, self._held, self._swept = "", False, 0
+        self._at_it: dict[int, str] = {}
+        self._server, self._held, self._swept, self._count_at = "", False, 0, 0.0
 
     def close(self) -> None:
         """End; an answer is waited for no longer than a few seconds."""
@@ -72,13 +75,17 @@ class FleetPlane(PlaneThread):
         if second:
             self._each_second(client, jobs)
         for job in jobs:
-            self._tend(client, job, heard, second=second)
+            one = self._shown.get(job.job_id)
+            if second or one is None or one.job is not job or layout.job_channel(one.record.ident) in heard:
+                self._tend(client, job, heard)
 
     def _each_second(self, client: Client, jobs: Sequence[ShownJob]) -> None:
         self._port.begin()
         before, self._machines = self._machines, self._port.machines()
         for machine in self._machines:
             write_record(client, layout.pipeline_key(machine.instance), machine_fields(machine))
+        # that with most slots first
+        self._at_it = {job_id: machine.instance for machine in reversed(self._machines) for job_id in machine.jobs}
         there = {machine.instance for machine in self._machines}
         for machine in before:
             if machine.instance not in there:
@@ -87,20 +94,29 @@ class FleetPlane(PlaneThread):
             self._reaper.step(client)
         if self._taker is not None:
             self._taker.step(client, self._server, self._machines, jobs)
-        self._beat()
+        self._look_at_all(client)
 
-    def _beat(self) -> None:
-        """A server that hands out no pages gives no heartbeat."""
-        swept = self._port.swept()
-        if swept != self._swept:
-            self._swept = swept
-            for one in self._shown.values():
-                one.record.beat += 1
+    def _look_at_all(self, client: Client) -> None:
+        """Heartbeats, and what others changed without a word: of all jobs in one batch."""
+        swept, shown = self._port.swept(), dict(self._shown)
+        # a server that hands out no pages gives no heartbeat
+        beats, self._swept = swept != self._swept, swept
+        with client.pipeline(transaction=False) as pipe:
+            for one in shown.values():
+                one.record.beat += beats
+                pipe.hset(one.record.ident, "heartbeat", one.record.beat)
+                one.record.ask(pipe)
+            answers = pipe.execute(raise_on_error=False)
+        for job_id, found, patterns in zip(shown, answers[1::3], answers[2::3], strict=True):
+            try:
+                shown[job_id].record.hear(found, patterns)
+            except LookupError:
+                del self._shown[job_id]
 
-    def _tend(self, client: Client, job: ShownJob, heard: Collection[str], *, second: bool) -> None:
+    def _tend(self, client: Client, job: ShownJob, heard: Collection[str]) -> None:
         """Show one job; what is wrong with its keys costs no other."""
         try:
-            self._show(client, job, heard, second=second)
+            self._show(client, job, heard)
         except LookupError:
             self._shown.pop(job.job_id, None)
         except ResponseError as error:
@@ -109,7 +125,7 @@ class FleetPlane(PlaneThread):
             _log.debug("in the record of job %d", job.job_id, exc_info=True)
             self._shown.pop(job.job_id, None)
 
-    def _show(self, client: Client, job: ShownJob, heard: Collection[str], *, second: bool) -> None:
+    def _show(self, client: Client, job: ShownJob, heard: Collection[str]) -> None:
         one = self._shown.get(job.job_id)
         if one is None:
             if job.over and self._tells_end(client, job):
@@ -126,13 +142,14 @@ class FleetPlane(PlaneThread):
             )
         elif job.ending and not job.over:
             self._port.set_shown(job.job_id, ended=False)
-        if second:
-            self._each_second_of(client, job, one)
+        self._name_pipeline(client, job, one)
+        self._count(job, one)
         if layout.job_channel(one.record.ident) in heard:
             one.record.look()
         one.record.check(client)
-        one.record.send(client, beat=second)
+        one.record.send(client, beat=False)
         one.log.keep()
+        one.job = None if one.record.waits else job
         if job.over and job.ending:
             self._end_of(client, job, one)
 
@@ -151,16 +168,21 @@ class FleetPlane(PlaneThread):
         one = self._shown[job.job_id] = _Shown(log, record)
         return one
 
-    def _each_second_of(self, client: Client, job: ShownJob, one: _Shown) -> None:
-        now = monotonic()
-        if now >= one.counted_at:
-            one.record.queued = max(one.record.queued, self._port.known(job.job_id))
-            one.counted_at = monotonic() + max(1.0, _SHARE * (monotonic() - now))
-        at_it = next((machine.instance for machine in self._machines if job.job_id in machine.jobs), "")
+    def _name_pipeline(self, client: Client, job: ShownJob, one: _Shown) -> None:
+        at_it = self._at_it.get(job.job_id, "")
         if at_it and one.record.pipeline_id != layout.pipeline_key(at_it):
             one.record.pipeline_id = layout.pipeline_key(at_it)
             client.hset(one.record.ident, "pipeline_id", one.record.pipeline_id)
             self._port.keep_pipeline(job.job_id, at_it)
+
+    def _count(self, job: ShownJob, one: _Shown) -> None:
+        """Count the pages of a job that has gone on since; over all jobs that takes a part of the time."""
+        now = monotonic()
+        if now < self._count_at or one.counted == job.log:
+            return
+        one.record.queued = max(one.record.queued, self._port.known(job.job_id))
+        one.counted = job.log
+        self._count_at = monotonic() + _SHARE * (monotonic() - now)
 
     def _end_of(self, client: Client, job: ShownJob, one: _Shown) -> None:
         one.record.queued = max(one.record.queued, self._port.known(job.job_id))

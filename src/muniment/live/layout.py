@@ -10,7 +10,7 @@ import msgspec
 from muniment.model.job import JobOutcome
 from muniment.model.network.live import LiveJob, LogState, QueuedJob
 from muniment.model.url import is_web
-from muniment.settings.table import DEFAULT_USER_AGENT
+from muniment.settings.option_table import DEFAULT_USER_AGENT
 
 __all__ = [
     "ANNOUNCED", "EPOCH", "IN_FORCE", "NOTICES", "PIPELINES", "PIPELINE_UPDATES", "PLANES", "QUEUED", "TAKEN",

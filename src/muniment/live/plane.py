@@ -65,6 +65,9 @@ class Plane(PlaneThread):
             self._record.beat += 1
         if self._reaper is not None:
             self._reaper.step(client)
+        with client.pipeline(transaction=False) as pipe:
+            self._record.ask(pipe)
+            self._record.hear(*pipe.execute(raise_on_error=False))
 
     def _finish(self, client: Client) -> None:
         if self._last is None:

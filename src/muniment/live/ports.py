@@ -68,7 +68,7 @@ class FleetPort(Protocol):
         """Have all jobs shown that run."""
 
     def jobs(self) -> list[ShownJob]:
-        """The jobs that are shown."""
+        """The jobs that are shown; one that is as before is the same object."""
 
     def job(self, job_id: int) -> JobPort:
         """One of them."""

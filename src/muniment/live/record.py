@@ -23,8 +23,8 @@ _MOST_ENTRIES = 100_000
 _BATCH = 5_000
 _TRIM_BY = 500
 """Entries that are taken out at once, so that not every batch has a command for it."""
-_ALL_AGAIN_S, _READING_S, _LOOK_S = 30.0, 0.2, 1.0
-"""Between readings of everything, of what somebody says has changed, and of what may have changed silently."""
+_ALL_AGAIN_S, _READING_S = 30.0, 0.25
+"""Between readings of everything, and of what somebody says has changed."""
 _STANDING_S = 5.0
 _CURSORS = ("last_broadcasted_log_entry", "last_analyzed_log_entry")
 _ENDED = ("finished_at", "aborted", "counted")
@@ -52,7 +52,7 @@ class JobRecord:
         self.queued = self.beat = 0
         """Pages in scope, and heartbeats, as the crawl last gave them."""
         self._reader: EntryReader | None = None
-        self._sent = LogState()
+        self._sent = LogState(), 0
         self._score = self._trimmed = self._heard = 0
         self._due = True
         self._read_at = self._read_all_at = -_ALL_AGAIN_S
@@ -124,7 +124,7 @@ class JobRecord:
             pipe.publish(layout.UPDATES, ident)
             self._tell_standing(pipe, state, stood=True)
             carry_out(pipe, self._say)
-        self._sent, self._score = state, state.position.score
+        self._sent, self._score = (state, self.queued), state.position.score
 
     def rebuild(self) -> None:
         """Have the layout written anew, whatever the server has; raises LookupError, as for a record that is gone."""
@@ -142,11 +142,16 @@ class JobRecord:
 
     # -- what the crawl does
 
+    @property
+    def waits(self) -> bool:
+        """Whether entries are still to be written, or settings to be read."""
+        return self._due or self._score < self._log.state.position.score
+
     def send(self, client: Client, *, beat: bool) -> None:
         """Write what was committed since: entries, sums, cursors; with `beat`, also when nothing was."""
         state = self._log.state
         assert self._reader is not None  # it has arrived
-        if state is self._sent and self._score == state.position.score and not beat:
+        if not (self.waits or beat or (state, self.queued) != self._sent):
             return
         if self._cuts and state.position.score - self._score > self._options.keep + _BATCH:
             # after an outage: what would be taken out again at once is not written
@@ -163,7 +168,7 @@ class JobRecord:
             if beat and monotonic() - self._told_at >= _STANDING_S:
                 self._tell_standing(pipe, state)
             carry_out(pipe, self._say)
-        self._sent, self._score = state, score
+        self._sent, self._score = (state, self.queued), score
 
     def _tell_standing(self, pipe: Any, state: LogState, *, stood: bool = False) -> None:
         """Say beside the record how far the log goes, for who asks how the live plane stands."""
@@ -211,28 +216,15 @@ class JobRecord:
         """Somebody published something: read the settings."""
         self._due = True
 
-    def check(self, client: Client) -> None:
-        """Read what others want, when something says that they want it, and every 30 s."""
-        now = monotonic()
-        if now - self._read_at < (_READING_S if self._due else _LOOK_S):
-            return
-        self._read_at = now
-        settings = self.settings
-        self._due |= self._port.age() != settings.job_age or now - self._read_all_at >= _ALL_AGAIN_S
-        if not self._due:
-            self._due = not self._is_as_written(client)
-        if self._due:
-            self._read_all_at = now
-            job = self._port.job()
-            self._due = typed(lambda: settings.sync(client, job)) is False
+    def ask(self, pipe: Any) -> None:
+        """As a part of a batch: ask for what others may have changed without a word."""
+        pipe.hmget(self.ident, *READ, *_CURSORS)
+        pipe.scard(layout.ignores_key(self.ident))
 
-    def _is_as_written(self, client: Client) -> bool:
-        with client.pipeline(transaction=False) as pipe:
-            pipe.hmget(self.ident, *READ, *_CURSORS)
-            pipe.scard(layout.ignores_key(self.ident))
-            found, patterns = pipe.execute(raise_on_error=False)
+    def hear(self, found: object, patterns: object) -> None:
+        """Judge the answers; raises LookupError for a record that is gone."""
         if not isinstance(found, list):
-            return True  # a key of another type
+            return  # a key of another type
         fields = dict(zip(READ, found, strict=False))
         if fields["url"] is None:
             raise LookupError("the record is gone")
@@ -240,7 +232,17 @@ class JobRecord:
         self._heard = min(read)
         own = zip(("broadcaster", "analyzer"), read, strict=True)
         self._foreign |= {role for role, one in own if role in self.roles and one != self._score}
-        return self.settings.as_written(fields, patterns)
+        self._due |= not self.settings.as_written(fields, patterns)
+
+    def check(self, client: Client) -> None:
+        """Take over what others want, when something says that they want it, and every 30 s."""
+        now, settings = monotonic(), self.settings
+        self._due |= self._port.age() != settings.job_age or now - self._read_all_at >= _ALL_AGAIN_S
+        if not self._due or now - self._read_at < _READING_S:
+            return
+        self._read_at = self._read_all_at = now
+        job = self._port.job()
+        self._due = typed(lambda: settings.sync(client, job)) is False
 
     # -- the end
 

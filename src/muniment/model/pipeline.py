@@ -14,6 +14,9 @@ from muniment.model.page import Claim
 from muniment.model.process import Process
 
 __all__ = [
+    "LEASE_S",
+    "LONGEST_LEASE_S",
+    "SHORTEST_LEASE_S",
     "ClaimBatch",
     "Greeting",
     "HostReport",
@@ -26,6 +29,10 @@ __all__ = [
     "tags_of",
     "tags_text",
 ]
+
+LEASE_S = 60.0
+"""Seconds that a session lasts after its last message, unless a server says otherwise."""
+SHORTEST_LEASE_S, LONGEST_LEASE_S = 5, 3600
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 

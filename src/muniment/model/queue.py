@@ -1,4 +1,4 @@
-"""What crosses the queue door, between the orchestrator and a tracker: a batch in, one value out, all of it frozen.
+"""Messages between the orchestrator and a tracker (`crawl.ports.Queue`): a batch in, one value out, all of it frozen.
 
 Calls that change something carry an ask number, which grows from call to call: the same call again has the same
 answer and changes nothing more.

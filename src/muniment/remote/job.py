@@ -13,7 +13,7 @@ from muniment.rules.job_rules import Rules, compile_ruleset
 from muniment.rules.rendering.choice import may_render
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["JobTermsInForce", "job_in_force", "why_left_out"]
 

@@ -34,12 +34,12 @@ from muniment.model.queue import (
     UpkeepOutcome,
     UpkeepRequest,
 )
-from muniment.remote.host_desk import HostDesk
+from muniment.remote.host_cache import HostCache
 from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce, why_left_out
 from muniment.remote.job_link import JobLink, Releases
 from muniment.remote.outbox import Outbox
-from muniment.remote.stock import ClaimStock
+from muniment.remote.prefetch_buffer import PrefetchBuffer
 from muniment.rules.robots.rules import RobotsAnswer
 
 __all__ = ["KnownPayloads", "PipelineQueue"]
@@ -74,11 +74,11 @@ class PipelineQueue:
     ) -> None:
         """`shares` divides hosts over the jobs of the pipeline; `failed` gets what makes it impossible to go on."""
         self._link, self._job, self._payloads = link, job, payloads
-        self._hosts = HostDesk(link.job, shares)
+        self._hosts = HostCache(link.job, shares)
         shares.join(link.job, self._allow)
         self._outbox = Outbox(link.job, link.finish, self._hosts, failed)
         self._releases = Releases(link, self._outbox.news_sent, failed)
-        self._stock = ClaimStock()
+        self._stock = PrefetchBuffer()
         self._newer: list[JobPages] = []
         """Pages that came with a newer version of the job than is known."""
         self._out: dict[int, Claim] = {}

@@ -16,11 +16,11 @@ from muniment.http.head import Head
 from muniment.model.exchange import RequestOutcome
 from muniment.proxy.answerer import AnswerTaker, ProxyRequest, TunnelEnd
 from muniment.replay.catalog import Catalog, Entry
-from muniment.replay.lookup import http_date, micros_of
 from muniment.replay.pages import noted_page, told_page
 from muniment.replay.ranges import part_of, wanted_range
 from muniment.replay.records import Message, RecordError, kept_lines, message_of
 from muniment.replay.site import AT_PATH, ReplaySite, notes_of, url_of
+from muniment.replay.url_keys import http_date, micros_of
 
 __all__ = ["ExactAnswers"]
 

@@ -10,10 +10,10 @@ from muniment.proxy.events import PageOwner
 from muniment.proxy.page_proxy import PageProxy
 from muniment.replay.exact_answers import ExactAnswers
 from muniment.replay.exact_browser import ExactBrowser, browser_program, held_flags
-from muniment.replay.lookup import micros_of
 from muniment.replay.plan import ReplayOrigins, ReplayPlan
 from muniment.replay.server import ReplayServer
 from muniment.replay.site import Addresses, ReplaySite
+from muniment.replay.url_keys import micros_of
 
 __all__ = ["show_exactly"]
 

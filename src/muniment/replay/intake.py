@@ -21,7 +21,7 @@ from muniment.clock import monotonic
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
 from muniment.model.url import host_of, normalise
-from muniment.replay.lookup import MACROS
+from muniment.replay.url_keys import MACROS
 
 __all__ = ["CatalogIntake"]
 

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from muniment.clock import iso_us
 from muniment.replay.catalog import CatalogTotals, Entry, Search
-from muniment.replay.lookup import stamp
 from muniment.replay.markup import Markup, document, element
+from muniment.replay.url_keys import stamp
 
 __all__ = [
     "Missing",

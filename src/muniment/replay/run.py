@@ -15,9 +15,9 @@ from muniment.control.indexes import check_indexes, paths_of
 from muniment.errors import UsageError
 from muniment.procs.registry import ProcessRegistry
 from muniment.replay.catalog import Catalog
-from muniment.replay.lookup import micros_of, stamp, wanted_url
 from muniment.replay.plan import ReplayOptions, ReplayOrigins, ReplayPlan
 from muniment.replay.rewriter import free_socket
+from muniment.replay.url_keys import micros_of, stamp, wanted_url
 
 __all__ = ["replay"]
 

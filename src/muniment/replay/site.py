@@ -24,10 +24,10 @@ from muniment.model.url import path_of
 from muniment.replay import pages
 from muniment.replay.catalog import Catalog, Entry, Search
 from muniment.replay.forward import forwarded
-from muniment.replay.lookup import http_date, micros_of, stamp, wanted_url
 from muniment.replay.pages import Missing
 from muniment.replay.records import RecordError, message_of, response_record, stored_record
 from muniment.replay.security_headers import content_headers, download_headers, front_headers
+from muniment.replay.url_keys import http_date, micros_of, stamp, wanted_url
 
 __all__ = ["AT_PATH", "Addresses", "ReplaySite", "notes_of", "url_of"]
 

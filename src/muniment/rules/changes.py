@@ -9,7 +9,7 @@ from msgspec import structs
 
 from muniment.errors import UsageError
 from muniment.model.change import ChangeMade
-from muniment.settings.table import DelayRange, Option, Settings, options
+from muniment.settings.option_table import DelayRange, Option, Settings, options
 from muniment.settings.values import parse_number
 
 __all__ = [

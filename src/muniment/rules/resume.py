@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from muniment.settings.table import Option, Settings, options
+from muniment.settings.option_table import Option, Settings, options
 
 __all__ = ["changed_fixed"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from muniment.model.link import FoundAs
 from muniment.model.url import directory_of, origin_of, resolve
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["reads_sitemaps", "sitemap_places"]
 

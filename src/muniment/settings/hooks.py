@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from muniment.settings.table import Option
+from muniment.settings.option_table import Option
 
 __all__ = ["HookOptions"]
 

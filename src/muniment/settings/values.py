@@ -12,8 +12,8 @@ from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from muniment.errors import UsageError
+from muniment.settings.option_table import DelayRange, Option
 from muniment.settings.rendering import BEHAVIORS, RENDERED_TEXTS, SCREENSHOTS
-from muniment.settings.table import DelayRange, Option
 
 __all__ = [
     "DIRECT",

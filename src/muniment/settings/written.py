@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
+from muniment.settings.option_table import Command, DelayRange, Option, Settings, defaults, options
 
 __all__ = ["command_of", "option_name", "written_settings"]
 

@@ -14,7 +14,7 @@ from muniment.rules.changes import kept_settings
 from muniment.rules.job_rules import IgnoreSet, Rules, compile_ruleset, keep_changes
 from muniment.rules.rule_engine import Ruleset, check_rules
 from muniment.rules.scope import Scope
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.hooks.queue import JobHooks
 from muniment.tracker.jobs import store as jobs

@@ -54,12 +54,12 @@ async def readyz(server: ServerState, _asked: Asked[None]) -> Health:
         raise stopping()
     if any(thread.stalled for thread in server.threads()):
         raise database_away()
-    await server.lookups.run(lambda desk: caller_of(desk.db, "", 0), patience_s=_READY_S)
+    await server.lookups.run(lambda tracker: caller_of(tracker.db, "", 0), patience_s=_READY_S)
     return Health(ok=True)
 
 
 async def about(server: ServerState, _asked: Asked[None]) -> ServerView:
-    tracker_id, lease_s = await server.sessions.run(lambda desk: (desk.fleet.tracker_id, desk.fleet.lease_s))
+    tracker_id, lease_s = await server.sessions.run(lambda tracker: (tracker.fleet.tracker_id, tracker.fleet.lease_s))
     return ServerView(
         version=__version__,
         protocols=[PROTOCOL],
@@ -74,7 +74,9 @@ async def list_processes(server: ServerState, asked: Asked[None]) -> ProcessList
     query = query_of(asked.query, ProcessesQuery)
     own = await asyncio.to_thread(server.tracker.registry.own_tree)
     return await server.reads.run(
-        lambda desk: processes.list_processes(desk.db, own, machine=query.machine, kind=query.type, status=query.status)
+        lambda tracker: processes.list_processes(
+            tracker.db, own, machine=query.machine, kind=query.type, status=query.status
+        )
     )
 
 

@@ -12,8 +12,8 @@ from muniment.model.network.jobs import (
     ChangesMade,
     FailCall,
     IgnoresCall,
-    JobOrder,
     JobPatch,
+    JobSpec,
     JobView,
     PatternCall,
 )
@@ -32,13 +32,13 @@ _Answer = TypeVar("_Answer")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
-async def add(server: ServerState, asked: Asked[JobOrder]) -> RouteReply:
+async def add(server: ServerState, asked: Asked[JobSpec]) -> RouteReply:
     key = asked.headers.get("idempotency-key")
     if key is not None and not _KEY.fullmatch(key):
         raise RefusedRequestError(400, "bad-request", "an Idempotency-Key is 1 to 255 printable characters of ASCII")
     submission, private = Submission(asked.caller.name, key), server.tracker.order.allow_private
     view, new = await server.operators.run(
-        lambda desk: jobs.submit(desk.db, asked.body, submission, allow_private=private)
+        lambda tracker: jobs.submit(tracker.db, asked.body, submission, allow_private=private)
     )
     if new:
         await server.changed(view.id)
@@ -48,18 +48,18 @@ async def add(server: ServerState, asked: Asked[JobOrder]) -> RouteReply:
 async def list_jobs(server: ServerState, asked: Asked[None]) -> JobList:
     query = listed(asked.query, JobsQuery)
     return await server.reads.run(
-        lambda desk: jobs.list_jobs(desk.db, state=query.state, after=query.after, limit=query.limit)
+        lambda tracker: jobs.list_jobs(tracker.db, state=query.state, after=query.after, limit=query.limit)
     )
 
 
 async def view(server: ServerState, asked: Asked[None]) -> JobView:
     job = asked.number("job")
-    return await server.reads.run(lambda desk: jobs.view(desk.db, job))
+    return await server.reads.run(lambda tracker: jobs.view(tracker.db, job))
 
 
 async def changes(server: ServerState, asked: Asked[None]) -> ChangeList:
     job, query = asked.number("job"), listed(asked.query, ListQuery)
-    return await server.reads.run(lambda desk: jobs.changes(desk.db, job, after=query.after, limit=query.limit))
+    return await server.reads.run(lambda tracker: jobs.changes(tracker.db, job, after=query.after, limit=query.limit))
 
 
 async def change(server: ServerState, asked: Asked[JobPatch]) -> ChangesMade:
@@ -88,7 +88,7 @@ async def fail(server: ServerState, asked: Asked[FailCall]) -> JobView:
 
 async def try_ignore(server: ServerState, asked: Asked[PatternCall]) -> IgnoreEffect:
     job, pattern = asked.number("job"), asked.body.pattern
-    return await server.reads.run(lambda desk: jobs.effect_of_ignore(desk.db, job, pattern))
+    return await server.reads.run(lambda tracker: jobs.effect_of_ignore(tracker.db, job, pattern))
 
 
 async def changed_job(server: ServerState, asked: Asked[Any], verb: Callable[[Database, int, str], _Answer]) -> _Answer:
@@ -100,7 +100,7 @@ async def changed_job(server: ServerState, asked: Asked[Any], verb: Callable[[Da
             jobs.check_own(db, job, caller.name)
         return verb(db, job, caller.name)
 
-    answer = await server.operators.run(lambda desk: work(desk.db))
+    answer = await server.operators.run(lambda tracker: work(tracker.db))
     await server.changed(job)
     return answer
 
@@ -128,7 +128,7 @@ _READ, _SUBMIT, _OPERATE = TokenScope.READ, TokenScope.SUBMIT, TokenScope.OPERAT
 
 JOB_ROUTES = (
     Route(
-        method="POST", path="/v1/jobs", needs=_SUBMIT, handler=add, does="Add a job.", body=JobOrder, answer=JobView,
+        method="POST", path="/v1/jobs", needs=_SUBMIT, handler=add, does="Add a job.", body=JobSpec, answer=JobView,
         status=201, also=(200, 422), headers=("Idempotency-Key",),
     ),
     job_route("GET", "", _READ, list_jobs, "List jobs.", JobList, query=JobsQuery),

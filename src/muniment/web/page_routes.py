@@ -35,21 +35,23 @@ _MOST_ATTEMPT = (1 << 31) - 1
 async def pages(server: ServerState, asked: Asked[None]) -> PageList:
     job, query = asked.number("job"), listed(asked.query, PagesQuery)
     return await server.reads.run(
-        lambda desk: job_pages.pages(
-            desk.db, job, url=query.url, state=query.state, after=query.after, limit=query.limit
+        lambda tracker: job_pages.pages(
+            tracker.db, job, url=query.url, state=query.state, after=query.after, limit=query.limit
         )
     )
 
 
 async def attempts(server: ServerState, asked: Asked[None]) -> AttemptList:
     job, query = asked.number("job"), listed(asked.query, AttemptsQuery)
-    return await server.reads.run(lambda desk: job_pages.attempts(desk.db, job, after=query.after, limit=query.limit))
+    return await server.reads.run(
+        lambda tracker: job_pages.attempts(tracker.db, job, after=query.after, limit=query.limit)
+    )
 
 
 async def results(server: ServerState, asked: Asked[None]) -> ResultList:
     job, query = asked.number("job"), query_of(asked.query, ResultsQuery)
     attempt = None if query.attempt is None else max(0, min(query.attempt, _MOST_ATTEMPT))
-    return await server.reads.run(lambda desk: job_pages.results(desk.db, job, url=query.url, attempt=attempt))
+    return await server.reads.run(lambda tracker: job_pages.results(tracker.db, job, url=query.url, attempt=attempt))
 
 
 async def lines(server: ServerState, asked: Asked[LinesCall]) -> LinesAnswer:
@@ -58,7 +60,7 @@ async def lines(server: ServerState, asked: Asked[LinesCall]) -> LinesAnswer:
 
 async def rules(server: ServerState, asked: Asked[None]) -> RulesView:
     job, query = asked.number("job"), query_of(asked.query, RulesQuery)
-    return await server.reads.run(lambda desk: job_pages.rules(desk.db, job, query.version))
+    return await server.reads.run(lambda tracker: job_pages.rules(tracker.db, job, query.version))
 
 
 async def set_rules(server: ServerState, asked: Asked[RulesCall]) -> ChangesMade:
@@ -69,7 +71,7 @@ async def rules_effect(server: ServerState, asked: Asked[RulesCall]) -> RulesEff
     job = asked.number("job")
     if server.dry_runs.waiting >= _MOST_DRY_RUNS:
         raise busy()
-    await server.reads.run(lambda desk: job_pages.tried_rules(desk.db, job, asked.body))
+    await server.reads.run(lambda tracker: job_pages.tried_rules(tracker.db, job, asked.body))
     return await server.dry_runs.effect(job, asked.body)
 
 

@@ -28,7 +28,7 @@ _Answer = TypeVar("_Answer")
 
 
 async def list_pipelines(server: ServerState, _asked: Asked[None]) -> PipelineList:
-    return await server.reads.run(lambda desk: pipelines.list_pipelines(desk.db))
+    return await server.reads.run(lambda tracker: pipelines.list_pipelines(tracker.db))
 
 
 async def add(server: ServerState, asked: Asked[NewPipeline]) -> NewToken:
@@ -65,7 +65,7 @@ async def lost(server: ServerState, asked: Asked[LostDiskCall]) -> LostAnswer:
 
 
 async def list_tokens(server: ServerState, _asked: Asked[None]) -> TokenList:
-    return await server.reads.run(lambda desk: tokens.list_tokens(desk.db))
+    return await server.reads.run(lambda tracker: tokens.list_tokens(tracker.db))
 
 
 async def add_token(server: ServerState, asked: Asked[TokenOrder]) -> NewToken:
@@ -77,7 +77,7 @@ async def revoke_token(server: ServerState, asked: Asked[None]) -> None:
 
 
 async def _changed(server: ServerState, verb: Callable[[Database], _Answer]) -> _Answer:
-    answer = await server.operators.run(lambda desk: verb(desk.db))
+    answer = await server.operators.run(lambda tracker: verb(tracker.db))
     server.wake()
     await server.give_notice()
     return answer

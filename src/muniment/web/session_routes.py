@@ -31,7 +31,7 @@ from muniment.model.network.sessions import (
 from muniment.web.bodies import query_of
 from muniment.web.refusals import RefusedRequestError
 from muniment.web.requests import Asked, Need, Route
-from muniment.web.state import Desk, ServerState
+from muniment.web.state import ServerState, TrackerConnection
 
 __all__ = ["SESSION_ROUTES"]
 
@@ -44,14 +44,14 @@ async def greet(server: ServerState, asked: Asked[GreetCall]) -> GreetAnswer:
         raise RefusedRequestError(
             409, "protocol", f"this server speaks protocol {PROTOCOL}, not {call.protocol}", protocols=[PROTOCOL]
         )
-    answer = await server.sessions.run(lambda desk: desk.fleet.greet(name, call, address))
+    answer = await server.sessions.run(lambda tracker: tracker.fleet.greet(name, call, address))
     server.page_polls.wake()  # what another process of the pipeline held waits again
     return answer
 
 
 async def heartbeat(server: ServerState, asked: Asked[HeartbeatCall]) -> HeartbeatAnswer:
     name, epoch = asked.caller.name, asked.number("epoch")
-    return await server.sessions.run(lambda desk: desk.fleet.heartbeat(name, epoch, asked.body))
+    return await server.sessions.run(lambda tracker: tracker.fleet.heartbeat(name, epoch, asked.body))
 
 
 async def claim(server: ServerState, asked: Asked[ClaimCall]) -> ClaimAnswer:
@@ -65,13 +65,13 @@ async def claim(server: ServerState, asked: Asked[ClaimCall]) -> ClaimAnswer:
                 return answer
 
 
-def _claimed(name: str, epoch: int, call: ClaimCall, desk: Desk) -> tuple[ClaimAnswer, bool]:
-    return desk.fleet.claim(name, epoch, call), desk.fleet.offered
+def _claimed(name: str, epoch: int, call: ClaimCall, tracker: TrackerConnection) -> tuple[ClaimAnswer, bool]:
+    return tracker.fleet.claim(name, epoch, call), tracker.fleet.offered
 
 
 async def finish(server: ServerState, asked: Asked[FinishCall]) -> FinishAnswer:
     name, epoch = asked.caller.name, asked.number("epoch")
-    answer = await server.pages.run(lambda desk: desk.fleet.finish(name, epoch, asked.body))
+    answer = await server.pages.run(lambda tracker: tracker.fleet.finish(name, epoch, asked.body))
     if answer.accepted or asked.body.permits:
         server.page_polls.wake()
     return answer
@@ -79,7 +79,7 @@ async def finish(server: ServerState, asked: Asked[FinishCall]) -> FinishAnswer:
 
 async def permits(server: ServerState, asked: Asked[PermitsCall]) -> PermitsAnswer:
     name, epoch = asked.caller.name, asked.number("epoch")
-    answer = await server.pages.run(lambda desk: desk.fleet.permits(name, epoch, asked.body))
+    answer = await server.pages.run(lambda tracker: tracker.fleet.permits(name, epoch, asked.body))
     if asked.body.back:
         server.page_polls.wake()
     return answer
@@ -87,7 +87,7 @@ async def permits(server: ServerState, asked: Asked[PermitsCall]) -> PermitsAnsw
 
 async def release(server: ServerState, asked: Asked[ReleaseCall]) -> ReleaseAnswer:
     name, epoch = asked.caller.name, asked.number("epoch")
-    answer = await server.pages.run(lambda desk: desk.fleet.release(name, epoch, asked.body))
+    answer = await server.pages.run(lambda tracker: tracker.fleet.release(name, epoch, asked.body))
     server.page_polls.wake()
     return answer
 
@@ -101,7 +101,7 @@ async def news(server: ServerState, asked: Asked[None]) -> NewsAnswer:
             looked_at = monotonic()
             try:
                 answer = await server.sessions.run(
-                    lambda desk: desk.fleet.news(name, epoch, query.after), later=poll.repeated
+                    lambda tracker: tracker.fleet.news(name, epoch, query.after), later=poll.repeated
                 )
             except (NotFoundError, SessionEndedError):
                 server.metrics.news.forget(epoch)
@@ -113,19 +113,19 @@ async def news(server: ServerState, asked: Asked[None]) -> NewsAnswer:
 
 async def session_job(server: ServerState, asked: Asked[None]) -> SessionJob:
     name, epoch, job = asked.caller.name, asked.number("epoch"), asked.number("job")
-    return await server.sessions.run(lambda desk: desk.fleet.session_job(name, epoch, job))
+    return await server.sessions.run(lambda tracker: tracker.fleet.session_job(name, epoch, job))
 
 
 async def lost(server: ServerState, asked: Asked[LostCall]) -> LostAnswer:
     name, epoch = asked.caller.name, asked.number("epoch")
-    answer = await server.pages.run(lambda desk: desk.fleet.lost(name, epoch, asked.body))
+    answer = await server.pages.run(lambda tracker: tracker.fleet.lost(name, epoch, asked.body))
     server.page_polls.wake()
     return answer
 
 
 async def goodbye(server: ServerState, asked: Asked[None]) -> None:
     name, epoch = asked.caller.name, asked.number("epoch")
-    await server.pages.run(lambda desk: desk.fleet.goodbye(name, epoch))
+    await server.pages.run(lambda tracker: tracker.fleet.goodbye(name, epoch))
     server.page_polls.wake()
 
 

@@ -52,6 +52,7 @@ class _ServerPort:
         self._server, self._loop = server, loop
         self._name, self._tracker = secrets.token_hex(8), ""
         self._text = ServerEntries()
+        self._look = shown.ShownLook()
         self.ages: dict[int, int] = {}
         """Of the settings of jobs, at the last look."""
 
@@ -83,9 +84,10 @@ class _ServerPort:
 
     def jobs(self) -> list[ShownJob]:
         """The jobs that are shown."""
-        found = self._read(shown.shown_jobs)
-        self.ages = {job.job_id: job.age for job in found}
-        return found
+        before = self._look
+        self._look = self._read(lambda db: shown.shown_jobs(db, before))
+        self.ages = {job.job_id: job.age for job in self._look.jobs}
+        return self._look.jobs
 
     def job(self, job_id: int) -> _JobPort:
         """One of them."""
@@ -147,19 +149,21 @@ class _ServerPort:
 
     async def _steer(self, job_id: int, outside: Outside) -> list[str]:
         async def carry_out(change: Change) -> tuple[ChangeMade, ...]:
-            made = await self._server.operators.run(lambda desk: all_made(desk.db, job_of(desk.db, job_id), [change]))
+            made = await self._server.operators.run(
+                lambda tracker: all_made(tracker.db, job_of(tracker.db, job_id), [change])
+            )
             return tuple(made.changes)
 
-        before = await self._server.reads.run(lambda desk: live.live_job(desk.db, job_id))
+        before = await self._server.reads.run(lambda tracker: live.live_job(tracker.db, job_id))
         refused = await take_over(carry_out, outside, paused=before.paused)
         await self._server.changed(job_id)
         return refused
 
     def _read(self, work: Callable[[Database], T]) -> T:
-        return self._ask(self._server.reads.run(lambda desk: work(desk.db)))
+        return self._ask(self._server.reads.run(lambda tracker: work(tracker.db)))
 
     def _write(self, work: Callable[[Database], T]) -> T:
-        return self._ask(self._server.operators.run(lambda desk: work(desk.db)))
+        return self._ask(self._server.operators.run(lambda tracker: work(tracker.db)))
 
     def _ask(self, call: Coroutine[Any, Any, T]) -> T:
         try:

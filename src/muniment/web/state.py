@@ -13,7 +13,7 @@ from muniment.app.dry_run import DryRuns
 from muniment.app.serve import ServedTracker
 from muniment.clock import now_ms
 from muniment.control.fleet.attempts import AttemptCaptures
-from muniment.control.fleet.doors import CaptureDoor
+from muniment.control.fleet.backends import CaptureBackend
 from muniment.control.fleet.processes import end_here
 from muniment.errors import MunimentError
 from muniment.live.entries import ServerEntries
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from muniment.tracker.fleet.notices import NoticeBoard
     from muniment.tracker.views.figures import FleetFigures
 
-__all__ = ["Desk", "ServerState"]
+__all__ = ["ServerState", "TrackerConnection"]
 
 _T = TypeVar("_T")
 _LOOKERS = 2
@@ -46,7 +46,7 @@ _PAGES_S, _SESSIONS_S, _OPERATORS_S = 15.0, 5.0, 600.0
 """Seconds after which a call is stalled, and not just large."""
 
 
-class Desk:
+class TrackerConnection:
     """A database of a server's thread, and what pipelines may ask of it."""
 
     def __init__(self, tracker: ServedTracker, metrics: ServerMetrics, *, read_only: bool = False) -> None:
@@ -65,7 +65,7 @@ class Desk:
         self.db.close()
 
 
-DeskThread = DatabaseThread[Desk]
+TrackerThread = DatabaseThread[TrackerConnection]
 
 
 class ServerState:
@@ -76,28 +76,30 @@ class ServerState:
         self.metrics = ServerMetrics()
         self.figures: tuple[float, FleetFigures] | None = None
         """The latest of its tracker, and when they were looked up."""
-        writing = partial(Desk, tracker, self.metrics)
-        self.pages = DeskThread("pages", writing, _MOST_WAITING, _PAGES_S)
+        writing = partial(TrackerConnection, tracker, self.metrics)
+        self.pages = TrackerThread("pages", writing, _MOST_WAITING, _PAGES_S)
         """Claims and finishes."""
         # whatever takes long in one of them holds up nobody in the others
         if tracker.on_server:
-            self.sessions = DeskThread("sessions", writing, _MOST_WAITING, _SESSIONS_S)
+            self.sessions = TrackerThread("sessions", writing, _MOST_WAITING, _SESSIONS_S)
             """Greetings, heartbeats and news."""
-            self.operators = DeskThread("operators", writing, _MOST_WAITING, _OPERATORS_S)
+            self.operators = TrackerThread("operators", writing, _MOST_WAITING, _OPERATORS_S)
             """Changes by operators."""
-            self.reads = DeskThread("reads", writing, _MOST_WAITING, _OPERATORS_S)
+            self.reads = TrackerThread("reads", writing, _MOST_WAITING, _OPERATORS_S)
             """What operators only look at."""
             self.lookups = self.sessions
             """Tokens."""
         else:
             # SQLite has one writer, beside which others may read
             self.sessions = self.operators = self.pages
-            reading = partial(Desk, tracker, self.metrics, read_only=True)
-            self.reads = DeskThread("reads", reading, _MOST_WAITING, _OPERATORS_S)
-            self.lookups = DeskThread("lookups", reading, _MOST_WAITING, _SESSIONS_S)
+            reading = partial(TrackerConnection, tracker, self.metrics, read_only=True)
+            self.reads = TrackerThread("reads", reading, _MOST_WAITING, _OPERATORS_S)
+            self.lookups = TrackerThread("lookups", reading, _MOST_WAITING, _SESSIONS_S)
         self.dry_runs = DryRuns(tracker.place, tracker.registry)
         """What rules would do."""
-        self.searches = DeskThread("searches", partial(Desk, tracker, self.metrics, read_only=True), 20, _OPERATORS_S)
+        self.searches = TrackerThread(
+            "searches", partial(TrackerConnection, tracker, self.metrics, read_only=True), 20, _OPERATORS_S
+        )
         """What looks through all attempts."""
         self._lookers = ThreadPoolExecutor(_LOOKERS, "muniment-archives")
         self.notices: DatabaseThread[NoticeBoard] | None = None
@@ -116,15 +118,15 @@ class ServerState:
         self.used: set[str] = set()
         """Tokens that were used since that was last noted."""
 
-    def threads(self) -> list[DeskThread]:
+    def threads(self) -> list[TrackerThread]:
         """All that requests go to."""
         return list(dict.fromkeys([self.pages, self.sessions, self.operators, self.reads, self.lookups, self.searches]))
 
-    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
+    async def look(self, question: Callable[[CaptureBackend], _T]) -> _T:
         """The answer to a question about captures, from the archives at hand, else from the tracker's attempts."""
         archives = self.tracker.archives
         if archives is None:
-            return await self.searches.run(lambda desk: question(AttemptCaptures(desk.db)))
+            return await self.searches.run(lambda tracker: question(AttemptCaptures(tracker.db)))
         return await asyncio.get_running_loop().run_in_executor(self._lookers, question, archives)
 
     async def kill(self, process_id: str) -> None:
@@ -133,14 +135,14 @@ class ServerState:
         await asyncio.get_running_loop().run_in_executor(self._lookers, end_here, homes, process_id)
 
     async def _look_up(self, token: str) -> Caller | None:
-        found = await self.lookups.run(lambda desk: caller_of(desk.db, token, now_ms()))
+        found = await self.lookups.run(lambda tracker: caller_of(tracker.db, token, now_ms()))
         if found is not None and not found.pipeline:
             self.used.add(found.name)
         return found
 
     async def changed(self, job_id: int) -> None:
         """An operator's change of a job is committed: it counts from here on, and all who wait look again."""
-        await self.pages.run(lambda desk: desk.fleet.changed(job_id))
+        await self.pages.run(lambda tracker: tracker.fleet.changed(job_id))
         self.wake()
         await self.give_notice()
 
@@ -150,7 +152,7 @@ class ServerState:
             from muniment.tracker.fleet.notices import give_notice  # noqa: PLC0415  (as above)
 
             with suppress(MunimentError):
-                await self.operators.run(lambda desk: give_notice(desk.db))
+                await self.operators.run(lambda tracker: give_notice(tracker.db))
 
     def wake(self) -> None:
         """Something was changed: all who wait look again."""

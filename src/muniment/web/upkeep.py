@@ -40,7 +40,7 @@ async def _repeat(work: Callable[[ServerState], Awaitable[None]], server: Server
 
 async def _sweep(server: ServerState) -> None:
     server.metrics.news.forget_silent(server.tracker.order.lease_s)
-    if await server.pages.run(lambda desk: desk.fleet.sweep()):
+    if await server.pages.run(lambda tracker: tracker.fleet.sweep()):
         server.page_polls.wake()
         server.news_polls.wake()
     server.swept += 1
@@ -50,7 +50,7 @@ async def _note_uses(server: ServerState) -> None:
     used, server.used = server.used, set()
     if used:
         try:
-            await server.operators.run(lambda desk: note_uses(desk.db, used, now_ms()))
+            await server.operators.run(lambda tracker: note_uses(tracker.db, used, now_ms()))
         except MunimentError:
             server.used |= used
             raise

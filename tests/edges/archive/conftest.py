@@ -50,7 +50,7 @@ def directory(tmp_path: Path) -> Directory:
 
 @pytest.fixture
 def check_in_stretches(monkeypatch):
-    """The check of a directory whose files are read in stretches of about so many bytes."""
+    """The check of a directory whose files are read in ranges of about so many bytes."""
 
     def run(out, size):
         with monkeypatch.context() as patch:

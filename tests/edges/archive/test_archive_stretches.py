@@ -1,4 +1,4 @@
-"""A file that is checked in stretches, over all processes, says what it says in one piece."""
+"""A file that is checked in ranges, over all processes, says what it says in one piece."""
 
 import base64
 import gzip
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from muniment.archive.check.chain import Chain
 from muniment.archive.check.directory import check
-from muniment.archive.check.stretch import Checker, Stretch
+from muniment.archive.check.range_checker import FileRange, RangeChecker
 
 INFO = "<urn:x:info>"
 DATES = ("2026-11-18T11:06:40Z", "2026-11-18T11:06:41Z")
@@ -88,22 +88,22 @@ def test_stretches_that_get_ready_in_any_order_are_taken_in_that_of_the_file(tmp
     path = tmp_path / "other.warc.gz"
     path.write_bytes(FIRST + b"".join(members))
     length = path.stat().st_size
-    whole = Stretch(0, path.name, str(path), 0, length, length, False)
+    whole = FileRange(0, path.name, str(path), 0, length, length, False)
     chain = Chain(whole, size)
-    new, begun, taken, read = chain.stretches(), [], [], 0
+    new, begun, taken, read = chain.ranges(), [], [], 0
     while not chain.done:
         if chain.again:
             begun.append(chain.again)
             chain.again = None
-        elif (stretch := next(new, None)) is not None:
-            begun.append(stretch)
-        if stretch is None or len(begun) > 5 or order.random() < 0.4:
+        elif (file_range := next(new, None)) is not None:
+            begun.append(file_range)
+        if file_range is None or len(begun) > 5 or order.random() < 0.4:
             one = begun.pop(order.randrange(len(begun)))
-            result = Checker(one).run()
+            result = RangeChecker(one).run()
             read += result.end - one.start
             taken += chain.take(one, result)
     assert [start for start, _ in taken] == [0, *(found.end for _, found in taken[:-1])]
-    serial = Checker(whole).run()
+    serial = RangeChecker(whole).run()
     assert taken[-1][1].end == serial.end
     assert [one for _, found in taken for one in found.found] == serial.found
     assert sum(found.records for _, found in taken) == serial.records
@@ -117,7 +117,7 @@ def many_members(tmp_path, inner):
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_a_stretch_does_not_begin_within_a_record(tmp_path, monkeypatch, processes):
-    """Whole stretches lie within one member, and read well: none of what they say counts."""
+    """Whole ranges lie within one member, and read well: none of what they say counts."""
     inner = b"".join(gzip.compress(response(n % 7, b"no", DATES[1]).replace(b"200", b"103"), 0) for n in range(600))
     many_members(tmp_path, inner)
     monkeypatch.setattr("muniment.archive.check.directory._SMALLEST", 20_000)
@@ -132,12 +132,12 @@ def test_no_byte_is_read_more_than_twice(tmp_path):
     many_members(tmp_path, inner)
     path = tmp_path / "other.warc.gz"
     length = path.stat().st_size
-    chain = Chain(Stretch(0, path.name, str(path), 0, length, length, False), 100)
-    begun, read = list(chain.stretches()), 0
+    chain = Chain(FileRange(0, path.name, str(path), 0, length, length, False), 100)
+    begun, read = list(chain.ranges()), 0
     assert len(begun) > 100
     while begun:
         one = begun.pop()
-        result = Checker(one).run()
+        result = RangeChecker(one).run()
         read += one.end - one.start
         list(chain.take(one, result))
         if chain.again:
@@ -157,7 +157,7 @@ def test_of_many_faults_the_same_are_listed(tmp_path, check_in_stretches):
 
 
 def test_what_names_a_record_before_a_seam(tmp_path, check_every_way):
-    """The request has another date than its response, and is the first record of its stretch."""
+    """The request has another date than its response, and is the first record of its range."""
     members = (response("a", b"x"), request("b", "a", DATES[1]), request("c", "a"), request("d", "gone", info="gone"))
     (tmp_path / "other.warc.gz").write_bytes(FIRST + b"".join(map(gzip.compress, members)))
     found = check_every_way(tmp_path).faults
@@ -166,7 +166,7 @@ def test_what_names_a_record_before_a_seam(tmp_path, check_every_way):
 
 
 def test_a_file_that_cannot_be_read_to_its_end(tmp_path, check_in_stretches, monkeypatch):
-    """Nothing behind the first error is judged, whichever stretch met it."""
+    """Nothing behind the first error is judged, whichever range met it."""
     import os
 
     many_members(tmp_path, b"nothing")

@@ -17,7 +17,7 @@ from muniment.crawl.orchestrator.seed_feed import SeedFeed
 from muniment.model.place import TrackerPlace
 from muniment.model.queue import QueueChanges
 from muniment.seeds.source import open_source
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.open import StartPages, open_job
 from muniment.tracker.queue.local import LocalQueue

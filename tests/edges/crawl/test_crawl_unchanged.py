@@ -36,7 +36,7 @@ from muniment.http.auth import Account
 from muniment.http.credentials import CredentialReach, Credentials
 from muniment.model.host import HostTerms
 from muniment.model.seed import Prior
-from muniment.settings.table import DelayRange
+from muniment.settings.option_table import DelayRange
 
 BODY = b"<p>words that stay the same</p>\n" * 20
 DIGEST = hashlib.sha1(BODY).hexdigest()

@@ -21,7 +21,7 @@ from muniment.crawl.worker.loop import Worker
 from muniment.model.host import HostTerms
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import launch_worker
-from muniment.settings.table import DelayRange, Settings
+from muniment.settings.option_table import DelayRange, Settings
 
 
 class _Desk:

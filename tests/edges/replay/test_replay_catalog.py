@@ -12,7 +12,7 @@ from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN, Capture
 from muniment.model.url import host_of
 from muniment.replay.catalog import Catalog, Search
-from muniment.replay.lookup import micros_of
+from muniment.replay.url_keys import micros_of
 
 NAME = "muniment-00000.warc.gz"
 

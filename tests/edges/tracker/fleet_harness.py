@@ -31,7 +31,7 @@ from muniment.model.network.sessions import (
 from muniment.model.page import Claim, FinishBatch, session_of
 from muniment.model.pipeline import HostReport, Pipeline, SessionEnding
 from muniment.model.place import TrackerPlace
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.dispatch import Dispatch

@@ -19,7 +19,7 @@ from muniment.model.pipeline import HostReport, Pipeline, SessionEnding
 from muniment.model.result import Result, ResultKind
 from muniment.model.rule import Rule
 from muniment.rules.job_rules import Rules, compile_ruleset
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.fleet.pipelines import change_pipeline, find_pipeline, remove_pipeline
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs import terms

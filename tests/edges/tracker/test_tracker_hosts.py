@@ -58,7 +58,7 @@ class KeptPolicy(HostPolicy):
         return self._then_kept(super().answered(*what))
 
 
-class Desk:
+class TrackerConnection:
     """A desk over a real tracker with one worker and a page of each host; `said` is what the worker was told."""
 
     def __init__(self, place, *, resumed=False, names=NAMES):
@@ -115,18 +115,18 @@ class Desk:
 
 @pytest.fixture
 def desk(new_place):
-    with closing(Desk(new_place())) as made:
+    with closing(TrackerConnection(new_place())) as made:
         yield made
 
 
 def test_waits_are_kept_over_a_resume(new_place):
     place = new_place()
     until = now_ms() + 60_000
-    with closing(Desk(place)) as first:
+    with closing(TrackerConnection(place)) as first:
         first.hosts.keep_waits(1, HostWaits(2_000, until, "429 with Retry-After", 3))
         first.hosts.keep_waits(2, HostWaits(0, 1, "503", 1))
         first.hosts.keep_waits(2, HostWaits())
-    with closing(Desk(place, resumed=True)) as again:
+    with closing(TrackerConnection(place, resumed=True)) as again:
         assert again.hosts.waits == {1: HostWaits(2_000, until, "429 with Retry-After", 3)}
         due = dict(again.schedule.pick(0, 100, until - 1))
         assert sorted(due) == [2, 3]
@@ -166,9 +166,9 @@ def test_what_is_left_of_a_dead_host_and_our_own_faults_wait_for_nobody(desk):
 def test_a_wait_that_none_of_ours_can_be_is_not_believed(new_place):
     """The clock was set back by an hour since."""
     place = new_place()
-    with closing(Desk(place)) as first:
+    with closing(TrackerConnection(place)) as first:
         first.hosts.keep_waits(1, HostWaits(0, now_ms() + 3_600_000, "503", 1))
-    with closing(Desk(place, resumed=True)) as again:
+    with closing(TrackerConnection(place, resumed=True)) as again:
         assert sorted(dict(again.schedule.pick(0, 100, now_ms()))) == [2, 3]
         assert 1 in dict(again.schedule.pick(0, 100, now_ms() + 301_000))
 
@@ -189,20 +189,20 @@ def test_retry_after_is_saved_and_told_at_once(desk):
 def test_a_back_off_is_kept_with_the_pages_that_finish_next(new_place):
     """It is over in seconds: a commit for each of a thousand hosts that cannot be reached would hold up the others."""
     place = new_place()
-    with closing(Desk(place)) as first:
+    with closing(TrackerConnection(place)) as first:
         first.fails("a.example", "refused: Connection refused")
         claim = first.tracker.take(site("", "b.example"))
         strikes = select(hosts.c.strikes).where(hosts.c.job_id == first.tracker.job_id, hosts.c.id == 1)
         assert (first.hosts.waits_of(1).strikes, first.tracker.db.connection.execute(strikes).scalar()) == (1, 0)
         first.tracker.finish(claim)
         assert first.tracker.db.connection.execute(strikes).scalar() == 1
-    with closing(Desk(place, resumed=True)) as again:
+    with closing(TrackerConnection(place, resumed=True)) as again:
         assert {host: waits.strikes for host, waits in again.hosts.waits.items()} == {1: 1}
 
 
 def test_a_back_off_outlasts_a_transaction_that_is_undone_and_the_last_finish(new_place):
     place = new_place()
-    with closing(Desk(place)) as first:
+    with closing(TrackerConnection(place)) as first:
         first.fails("a.example", "refused: Connection refused")
         first.tracker.db.forget()
         assert first.hosts.waits_of(1).strikes == 1
@@ -212,7 +212,7 @@ def test_a_back_off_outlasts_a_transaction_that_is_undone_and_the_last_finish(ne
         first.tracker.db.forget()
         assert first.hosts.waits_of(1).strikes == 1
         first.hosts.keep_rest()
-    with closing(Desk(place, resumed=True)) as again:
+    with closing(TrackerConnection(place, resumed=True)) as again:
         assert {host: waits.strikes for host, waits in again.hosts.waits.items()} == {1: 1}
 
 
@@ -311,10 +311,10 @@ def test_an_origin_that_answered_is_never_given_up_and_asked_less_and_less(desk)
 
 def test_that_it_answered_is_known_in_the_next_run(new_place):
     place = new_place()
-    with closing(Desk(place)) as first:
+    with closing(TrackerConnection(place)) as first:
         first.answers("a.example")
         first.hosts.keep_rest()
-    with closing(Desk(place, resumed=True)) as again:
+    with closing(TrackerConnection(place, resumed=True)) as again:
         for _ in range(12):
             again.fails("a.example", REFUSED)
             again.desk.told(
@@ -370,7 +370,7 @@ def test_hosts_that_finished_a_moment_ago_show_that_the_network_is_there(desk):
 
 def test_ten_thousand_hosts_that_fail_at_once_are_all_given_up(new_place):
     names = [f"h{number}.example" for number in range(10_001)]
-    with closing(Desk(new_place(), names=names)) as desk:
+    with closing(TrackerConnection(new_place(), names=names)) as desk:
         for _ in range(3):
             for name in names:
                 desk.fails(name)
@@ -395,14 +395,14 @@ def test_all_that_is_left_are_hosts_that_are_waited_for(desk):
 
 def test_a_long_wait_is_written_down_and_kept_at_once(new_place):
     place = new_place()
-    with closing(Desk(place)) as first:
+    with closing(TrackerConnection(place)) as first:
         first.answers("a.example")
         for _ in range(9):
             first.fails("a.example", REFUSED)
         assert first.events()[-1]["reason"] == REFUSED
         waits = first.hosts.waits_of(1)
         assert waits.until > steady_ms() + 8_000
-    with closing(Desk(place, resumed=True)) as again:
+    with closing(TrackerConnection(place, resumed=True)) as again:
         assert again.hosts.waits_of(1) == waits
         assert again.wait("a.example") == 0, "whoever starts a run wants to know whether it is back"
         again.fails("a.example", REFUSED)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import closing
 
 import pytest
-from test_tracker_hosts import Desk
+from test_tracker_hosts import TrackerConnection
 from tests.support.pages import claim, finished
 
 from muniment.clock import steady_ms
@@ -23,7 +23,7 @@ MOST_BYTES = 300
 """Of a host with nothing to do, over all processes: the workers forget it."""
 
 
-def visit(desk: Desk, names: Iterable[str], *, fails: bool = False) -> None:
+def visit(desk: TrackerConnection, names: Iterable[str], *, fails: bool = False) -> None:
     """One page of each host is fetched, by worker 0, whose connections are then closed."""
     names = list(names)
     with desk.tracker.db.transaction():
@@ -52,11 +52,11 @@ def hosts(kind: str, count: int) -> list[str]:
 
 @pytest.fixture
 def desk(new_place):
-    with closing(Desk(new_place())) as made:
+    with closing(TrackerConnection(new_place())) as made:
         yield made
 
 
-def test_a_host_with_nothing_to_do_takes_few_bytes(desk: Desk) -> None:
+def test_a_host_with_nothing_to_do_takes_few_bytes(desk: TrackerConnection) -> None:
     visit(desk, hosts("warm", 500))
     gc.collect()
     tracemalloc.start()
@@ -70,7 +70,7 @@ def test_a_host_with_nothing_to_do_takes_few_bytes(desk: Desk) -> None:
     assert each < MOST_BYTES
 
 
-def test_what_a_host_was_told_is_known_when_it_gets_pages_again(desk: Desk) -> None:
+def test_what_a_host_was_told_is_known_when_it_gets_pages_again(desk: TrackerConnection) -> None:
     """It has answered, so that it gets all its connections at once; one that was not asked yet begins with one."""
     visit(desk, hosts("h", 2))
     [first, _] = hosts("h", 2)
@@ -87,7 +87,7 @@ def test_what_a_host_was_told_is_known_when_it_gets_pages_again(desk: Desk) -> N
         assert granted == (3 if name == first else 1)
 
 
-def test_a_host_that_is_waited_for_or_has_pages_is_not_forgotten(desk: Desk) -> None:
+def test_a_host_that_is_waited_for_or_has_pages_is_not_forgotten(desk: TrackerConnection) -> None:
     until = steady_ms() + 60_000
     desk.desk.told(
         0, "a.example", HostSignal("throttled", "429 with Retry-After", "https://a.example", steady_ms(), 60_000)
@@ -98,7 +98,7 @@ def test_a_host_that_is_waited_for_or_has_pages_is_not_forgotten(desk: Desk) -> 
     assert desk.wait("a.example") > until - steady_ms() - 5_000
 
 
-def test_words_about_a_host_that_was_forgotten_change_nothing(desk: Desk) -> None:
+def test_words_about_a_host_that_was_forgotten_change_nothing(desk: TrackerConnection) -> None:
     visit(desk, hosts("h", 1))
     [name] = hosts("h", 1)
     desk.desk.told(
@@ -109,7 +109,7 @@ def test_words_about_a_host_that_was_forgotten_change_nothing(desk: Desk) -> Non
     assert desk.schedule.known(name) is None
 
 
-def steps(desk: Desk, met: int, monkeypatch: pytest.MonkeyPatch) -> int:
+def steps(desk: TrackerConnection, met: int, monkeypatch: pytest.MonkeyPatch) -> int:
     """Python calls that a failure of one host takes while two are silent and others were met; generators count each."""
     for name in ("a.example", "b.example"):
         desk.answers(name)
@@ -140,7 +140,7 @@ def steps(desk: Desk, met: int, monkeypatch: pytest.MonkeyPatch) -> int:
 def test_a_failure_costs_the_same_however_many_hosts_were_met(new_place, monkeypatch) -> None:
     costs = []
     for met in (30, 1_000):
-        with closing(Desk(new_place())) as desk, monkeypatch.context() as patch:
+        with closing(TrackerConnection(new_place())) as desk, monkeypatch.context() as patch:
             costs.append(steps(desk, met, patch))
     few, many = costs
     assert many < 1.5 * few

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from muniment.live.entries import ServerEntries
 from muniment.model.change import PauseJob, ResumeJob
 from muniment.model.network.live import LogEntry
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.jobs import job_log, shown, store
 from muniment.tracker.jobs.changes import amend
@@ -44,7 +44,7 @@ def test_writers_beside_each_other_leave_no_gap(fleet: Fleet) -> None:
     log = entries(fleet, job)
     assert [entry["seq"] for entry in log] == list(range(1, 100 * len(names) + 1))
     assert len({entry["message"] for entry in log}) == len(log)
-    assert shown.shown_jobs(fleet.db)[0].log.position.score == len(log)
+    assert shown.shown_jobs(fleet.db, shown.ShownLook()).jobs[0].log.position.score == len(log)
 
 
 def test_changes_and_ends_have_their_lines_once(fleet: Fleet) -> None:
@@ -61,7 +61,22 @@ def test_changes_and_ends_have_their_lines_once(fleet: Fleet) -> None:
         "redis changed paused: yes -> no",
         "the end",
     ]
-    assert [(one.age, one.said, one.ending) for one in shown.shown_jobs(fleet.db)] == [(2, 2, "SAID")]
+    assert [(one.age, one.said, one.ending) for one in shown.shown_jobs(fleet.db, shown.ShownLook()).jobs] == [
+        (2, 2, "SAID")
+    ]
+
+
+def test_a_job_that_did_not_change_is_the_same_object(fleet: Fleet) -> None:
+    one, two = fleet.job("http://a.example/"), fleet.job("http://b.example/")
+    shown.begin_shown(fleet.db, [one, two], 1)
+    before = shown.shown_jobs(fleet.db, shown.ShownLook())
+    assert [job.job_id for job in before.jobs] == [one, two]
+    job_log.add_lines(fleet.db, two, [LogEntry(1, "a line")], TEXT)
+    after = shown.shown_jobs(fleet.db, before)
+    assert after.jobs[0] is before.jobs[0]
+    assert [job.log.position.score for job in (before.jobs[1], after.jobs[1])] == [0, 1]
+    shown.set_ending(fleet.db, one, shown.ShownEnding.SHOWN)
+    assert [job.job_id for job in shown.shown_jobs(fleet.db, after).jobs] == [one, two]  # it runs
 
 
 def test_a_transaction_that_is_undone_leaves_no_entry(fleet: Fleet) -> None:

@@ -13,9 +13,9 @@ from muniment.model.link import FoundAs
 from muniment.model.network.jobs import (
     GivenCookie,
     IgnoresCall,
-    JobOrder,
     JobPatch,
     JobPipeline,
+    JobSpec,
     LinesCall,
     ListLine,
     NiceCall,
@@ -36,12 +36,12 @@ WEB = {START: [(ONE, FoundAs.A), (TWO, FoundAs.A)]}
 
 
 def add(fleet, *urls: str, **given: Any) -> int:
-    return jobs.add(fleet.db, JobOrder(urls=list(urls or (START,)), **given), "ann", fleet.now).id
+    return jobs.add(fleet.db, JobSpec(urls=list(urls or (START,)), **given), "ann", fleet.now).id
 
 
 def test_a_job_begins_with_all_that_was_ordered(fleet):
     cookie = GivenCookie(domain="a.example", name="k", value="v\xe9", expires_at=0)
-    order = JobOrder(
+    order = JobSpec(
         urls=[START, "HTTPS://A.example:443/#x"], settings={"per-host": 2, "level": 1, "ignore": ["/i"]},
         ignores=["/x"], ignore_sets=["phpbb"], rules=[Rule(regex="/n", nice=5)], cookies=[cookie], nice=-3,
         tags=["b", "a"], max_slots=2, name="books", explanation="they close", paused=True,
@@ -59,30 +59,30 @@ def test_a_job_begins_with_all_that_was_ordered(fleet):
 
 def test_a_job_that_makes_no_sense_leaves_nothing_behind(fleet):
     for order, text in (
-        (JobOrder(), "no start URL"),
-        (JobOrder(urls=["ftp://a.example/"]), "not an http or https URL"),
-        (JobOrder(urls=["https://ann:secret@a.example/"]), "has an account"),
-        (JobOrder(urls=[START], ignores=["("]), "not a regular expression|missing"),
-        (JobOrder(urls=[START], ignore_sets=["no-such"]), "there is no ignore set"),
-        (JobOrder(urls=[START], rules=[Rule(regex="x")]), "sets nothing"),
-        (JobOrder(urls=[START], tags=["A B"]), "cannot be a tag"),
-        (JobOrder(urls=[START], max_slots=-1), "max_slots must be at least 0"),
-        (JobOrder(urls=[START], nice=10**9), "nice must be between"),
-        (JobOrder(urls=[START], name="a\nb"), "control character"),
-        (JobOrder(urls=[START], explanation="x" * 20_000), "longer than"),
-        (JobOrder(urls=[START], settings={"workers": 3}), "muniment pipeline"),
-        (JobOrder(urls=[START], cookies=[GivenCookie(domain="com", name="a", value="b")]), "many owners"),
-        (JobOrder(urls=[START], cookies=[GivenCookie(domain="a.example", name="a\t", value="b")]), "control character"),
-        (JobOrder(urls=[START], is_list=True), "no start URLs"),
+        (JobSpec(), "no start URL"),
+        (JobSpec(urls=["ftp://a.example/"]), "not an http or https URL"),
+        (JobSpec(urls=["https://ann:secret@a.example/"]), "has an account"),
+        (JobSpec(urls=[START], ignores=["("]), "not a regular expression|missing"),
+        (JobSpec(urls=[START], ignore_sets=["no-such"]), "there is no ignore set"),
+        (JobSpec(urls=[START], rules=[Rule(regex="x")]), "sets nothing"),
+        (JobSpec(urls=[START], tags=["A B"]), "cannot be a tag"),
+        (JobSpec(urls=[START], max_slots=-1), "max_slots must be at least 0"),
+        (JobSpec(urls=[START], nice=10**9), "nice must be between"),
+        (JobSpec(urls=[START], name="a\nb"), "control character"),
+        (JobSpec(urls=[START], explanation="x" * 20_000), "longer than"),
+        (JobSpec(urls=[START], settings={"workers": 3}), "muniment pipeline"),
+        (JobSpec(urls=[START], cookies=[GivenCookie(domain="com", name="a", value="b")]), "many owners"),
+        (JobSpec(urls=[START], cookies=[GivenCookie(domain="a.example", name="a\t", value="b")]), "control character"),
+        (JobSpec(urls=[START], is_list=True), "no start URLs"),
     ):
         with pytest.raises(UsageError, match=text) as refused:
             jobs.add(fleet.db, order, "ann")
         assert "secret" not in str(refused.value)
     for host in "127.0.0.1", "localhost", "x.localhost", "10.1.2.3", "[::1]", "[::ffff:10.0.0.1]", "2130706433", "0":
         with pytest.raises(PrivateTargetError, match="not a public address"):
-            jobs.add(fleet.db, JobOrder(urls=[f"http://{host}/"]), "ann")
+            jobs.add(fleet.db, JobSpec(urls=[f"http://{host}/"]), "ann")
     assert jobs.list_jobs(fleet.db).jobs == []
-    assert jobs.add(fleet.db, JobOrder(urls=["http://127.0.0.1/"]), "ann", allow_private=True).state == "ACTIVE"
+    assert jobs.add(fleet.db, JobSpec(urls=["http://127.0.0.1/"]), "ann", allow_private=True).state == "ACTIVE"
 
 
 def test_how_a_job_stands_while_a_pipeline_works_at_it(fleet):
@@ -254,7 +254,7 @@ def test_rules_nice_and_the_stash(fleet):
 
 
 def test_the_lines_of_a_list_come_in_parts(fleet):
-    job = jobs.add(fleet.db, JobOrder(is_list=True), "ann", fleet.now).id
+    job = jobs.add(fleet.db, JobSpec(is_list=True), "ann", fleet.now).id
     first = [ListLine(url=START, meta_json='{"a":"b"}'), ListLine(url="no url"), ListLine(url=ONE, digest="x")]
     assert lines.add_lines(fleet.db, job, LinesCall(at=0, lines=first)).at == 3
     for at in 0, 2, 4:

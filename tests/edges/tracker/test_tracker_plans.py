@@ -16,16 +16,16 @@ from tests.support.pages import finish_batch, finished
 
 import muniment.tracker
 from muniment.model.network.captures import CaptureFilter
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.sqlite import SqliteDatabase
 from muniment.tracker.db.statements import Lookup, Prepared
 from muniment.tracker.fleet.dispatch import Dispatch
 from muniment.tracker.open import StartPages, open_job, submit_job
+from muniment.tracker.views.attempt_search import search_attempts
 from muniment.tracker.views.figures import fleet_figures
 from muniment.tracker.views.jobs import job_view
 from muniment.tracker.views.log_lines import lines_from, lines_until
 from muniment.tracker.views.pages import attempt_views
-from muniment.tracker.views.tries import search_attempts
 from muniment.tracker.views.waiting import claimed_pages, host_standings, next_pages
 
 KEYS = [1, 2, 4, 8, 128]

@@ -13,7 +13,7 @@ from tracker_harness import site
 
 from muniment.model.job import JobState
 from muniment.rules.retry import BETWEEN_ROUNDS_MS, MOST_FREE
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.sqlite import SqliteDatabase
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.reports import done_pages

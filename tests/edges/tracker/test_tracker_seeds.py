@@ -11,7 +11,7 @@ from muniment.model.page import Claim
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import BadLine, Prior, SeedBatch, SeedLine, SeedPlace
 from muniment.model.url import host_of, is_web, url_key
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.open import StartPages, open_job

@@ -13,7 +13,7 @@ from muniment.model.page import Claim
 from muniment.model.place import TrackerPlace
 from muniment.model.url import url_key
 from muniment.rules.scope import FAR
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.open import StartPages, open_job

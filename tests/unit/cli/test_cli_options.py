@@ -6,8 +6,8 @@ import click
 import pytest
 
 from muniment.cli import main
-from muniment.cli.options import read_settings, setting_options
-from muniment.settings.table import Command, DelayRange, Settings, defaults
+from muniment.cli.click_options import read_settings, setting_options
+from muniment.settings.option_table import Command, DelayRange, Settings, defaults
 
 
 def settings_of(*arguments: str, of: Command = "crawl") -> Settings:

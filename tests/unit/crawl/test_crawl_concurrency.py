@@ -8,10 +8,10 @@ from tests.support.event_list import EventList
 from muniment.crawl.orchestrator.concurrency import Concurrency
 from muniment.crawl.protocol import InflightShare
 from muniment.model.event import ChangeEvent
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 
-class Desk(Concurrency):
+class TrackerConnection(Concurrency):
     """A desk whose messages are kept."""
 
     def __init__(self, **settings):
@@ -26,7 +26,7 @@ class Desk(Concurrency):
 
 
 def test_workers_have_equal_parts_and_hear_of_new_ones():
-    desk = Desk(start_inflight=65)
+    desk = TrackerConnection(start_inflight=65)
     desk.staff([0])
     assert (desk.part(0), desk.news()) == (65, [(0, InflightShare(65))])
     desk.staff([0, 3])
@@ -36,7 +36,7 @@ def test_workers_have_equal_parts_and_hear_of_new_ones():
 
 
 def test_it_grows_while_it_is_wanted_and_tells_only_changes():
-    desk = Desk(start_inflight=64, inflight=100)
+    desk = TrackerConnection(start_inflight=64, inflight=100)
     desk.staff([0])
     desk.news()
     for now in range(1_000, 2_000, 10):
@@ -51,7 +51,7 @@ def silence(desk, hosts, now=50_000, asked_at=40_000, held=20):
 
 
 def test_a_burst_over_many_domains_halves_it_once():
-    desk = Desk(start_inflight=200)
+    desk = TrackerConnection(start_inflight=200)
     desk.staff([0, 1])
     desk.news()
     silence(desk, [f"www.site{n}.example" for n in range(8)])
@@ -63,7 +63,7 @@ def test_a_burst_over_many_domains_halves_it_once():
 
 
 def test_no_more_hosts_are_asked_than_there_are_requests_however_many_workers_hold():
-    desk = Desk(start_inflight=400, inflight=2_000)
+    desk = TrackerConnection(start_inflight=400, inflight=2_000)
     silence(desk, [f"site{n}.example" for n in range(99)], held=9_500)
     assert desk.limit == 400
     silence(desk, ["site99.example"], held=9_500)
@@ -71,7 +71,7 @@ def test_no_more_hosts_are_asked_than_there_are_requests_however_many_workers_ho
 
 
 def test_what_a_person_changes_ends_no_calm():
-    desk = Desk(start_inflight=400, inflight=2_000)
+    desk = TrackerConnection(start_inflight=400, inflight=2_000)
     silence(desk, [f"site{n}.example" for n in range(100)])
     desk.change(structs.replace(Settings(), inflight=1_000))
     desk.wanted(59_999)
@@ -81,26 +81,26 @@ def test_what_a_person_changes_ends_no_calm():
 
 
 def test_a_cut_at_the_least_limit_is_no_event():
-    desk = Desk(start_inflight=32, min_inflight=32)
+    desk = TrackerConnection(start_inflight=32, min_inflight=32)
     silence(desk, [f"site{n}.example" for n in range(20)])
     assert (desk.limit, desk.crowded(59_000), desk.log.published) == (32, True, [])
 
 
 def test_many_hosts_of_one_domain_are_one():
-    desk = Desk(start_inflight=200)
+    desk = TrackerConnection(start_inflight=200)
     silence(desk, [f"blog{n}.one.example" for n in range(500)])
     assert desk.limit == 200
 
 
 def test_hosts_that_fall_silent_one_after_the_other_are_no_burst():
-    desk = Desk(start_inflight=200)
+    desk = TrackerConnection(start_inflight=200)
     for number in range(100):
         silence(desk, [f"site{number}.example"], now=50_000 + number * 1_000)
     assert desk.limit == 200
 
 
 def test_other_bounds_hold_at_once():
-    desk = Desk(start_inflight=200)
+    desk = TrackerConnection(start_inflight=200)
     desk.staff([0])
     desk.change(structs.replace(Settings(), inflight=10))
     assert desk.part(0) == 10

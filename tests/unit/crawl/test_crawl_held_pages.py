@@ -12,7 +12,7 @@ from tests.support.pages import claim
 from muniment.crawl.worker.held_pages import HeldPages
 from muniment.fetch.permits import Permits
 from muniment.model.host import HostTerms
-from muniment.settings.table import DelayRange
+from muniment.settings.option_table import DelayRange
 
 A, B = "a.example", "b.example"
 

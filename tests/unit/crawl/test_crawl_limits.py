@@ -8,7 +8,7 @@ import pytest
 
 from muniment.crawl.orchestrator.limits import Limits
 from muniment.model.queue import Totals
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from muniment.model.capture import EarlierCapture
 from muniment.model.host import HostTerms
 from muniment.model.link import FoundAs
 from muniment.rules.hosts.politeness import HostSignal
-from muniment.settings.table import DelayRange, Settings
+from muniment.settings.option_table import DelayRange, Settings
 
 FROM_WORKER = [
     protocol.Hello(7),

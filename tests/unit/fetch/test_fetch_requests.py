@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from muniment.fetch.addresses import address_class
+from muniment.fetch.address_policy import address_class
 from muniment.fetch.config import FetchConfig
 from muniment.fetch.dns import literal_address
 from muniment.fetch.request import Requests, UnsupportedSchemeError

@@ -17,7 +17,7 @@ from muniment.model.queue import ClaimRequest, FinishRequest, UpkeepRequest
 from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce, job_in_force
 from muniment.remote.queue import PipelineQueue
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 
 class _Link:

@@ -11,7 +11,7 @@ from tests.support.pages import claim, finished
 from muniment.errors import MunimentError, SessionEndedError, TooLargeError
 from muniment.model.network.sessions import FinishAnswer, FinishCall
 from muniment.model.page import FinishBatch
-from muniment.remote.host_desk import HostDesk
+from muniment.remote.host_cache import HostCache
 from muniment.remote.host_shares import HostShares
 from muniment.remote.outbox import Outbox
 
@@ -57,7 +57,7 @@ def with_outbox(server: _Server, use: Callable[[Outbox], Awaitable[None]]) -> li
     failures: list[MunimentError] = []
 
     async def run() -> None:
-        box = Outbox(7, server.finish, HostDesk(7, HostShares()), failures.append)
+        box = Outbox(7, server.finish, HostCache(7, HostShares()), failures.append)
         box.open()
         await use(box)
         await asyncio.wait_for(box.drained(), 5)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.errors import UsageError
-from muniment.settings.table import DelayRange, Option, options
+from muniment.settings.option_table import DelayRange, Option, options
 from muniment.settings.values import is_number, parse_delay, parse_number, parse_size
 
 NUMBERS = {option.flags[0]: (kind, option) for _, kind, _, option in options() if is_number(option)}

@@ -7,7 +7,7 @@ import pytest
 from muniment.errors import UsageError
 from muniment.model.change import ChangeMade
 from muniment.rules.changes import change_settings, changeable, kept_settings, parse_assignments
-from muniment.settings.table import DelayRange, Settings
+from muniment.settings.option_table import DelayRange, Settings
 
 
 def test_names_are_those_of_the_options():

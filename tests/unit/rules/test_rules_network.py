@@ -10,7 +10,7 @@ from muniment.http.auth import Account, authorization, challenge_of
 from muniment.http.redirects import RedirectTurn, fetch_again
 from muniment.http.user_agent import AGENTS, agent_text, robots_agent
 from muniment.rules.proxies import proxy_for, proxy_rules
-from muniment.settings.table import DEFAULT_USER_AGENT
+from muniment.settings.option_table import DEFAULT_USER_AGENT
 
 MUFASA = Account("Mufasa", "Circle of Life")
 RFC7616 = (

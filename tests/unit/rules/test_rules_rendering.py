@@ -8,7 +8,7 @@ from muniment.errors import UsageError
 from muniment.model.rule import Rule
 from muniment.rules.rendering.choice import may_render, reason_to_render, why_not_rendered, with_engine
 from muniment.rules.rendering.need import RenderNeed
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 TEXT = "word " * 60
 LINK = "<a href=/x>x</a>"

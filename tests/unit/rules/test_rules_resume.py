@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from muniment.rules.resume import changed_fixed
-from muniment.settings.table import DelayRange, Settings
+from muniment.settings.option_table import DelayRange, Settings
 
 FIXED = {
     "page_only": True, "level": 3, "offsite_links": False, "no_parent": True,

@@ -6,7 +6,7 @@ import pytest
 
 from muniment.model.link import FoundAs
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 START = "https://a.example:8443/docs/page?q=1"
 A = "https://a.example:8443"

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.model.mask import redact
+from muniment.settings.option_table import Settings, options
 from muniment.settings.rendering import RenderSettings
-from muniment.settings.table import Settings, options
 
 SECRET = "hush"
 

@@ -11,7 +11,7 @@ from muniment.control.fleet.patches import patch_of
 from muniment.control.fleet.values import changed_values, settings_of_values
 from muniment.errors import UsageError
 from muniment.model.network.jobs import JobPatch
-from muniment.settings.table import Command, DelayRange, Settings, defaults, options
+from muniment.settings.option_table import Command, DelayRange, Settings, defaults, options
 from muniment.settings.written import option_name, written_settings
 
 MACHINE = {

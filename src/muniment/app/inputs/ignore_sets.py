@@ -9,7 +9,7 @@ from muniment.rules.ignore_sets import chosen, parse_import
 from muniment.rules.job_rules import IgnoreSet
 from muniment.rules.patterns import Patterns
 from muniment.seeds.plain import plain_text
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["chosen_sets", "imported_set"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from muniment.fetch.addresses import address_class
+from muniment.fetch.address_policy import address_class
 from muniment.fetch.dns import Resolver, resolved_here
 from muniment.model.failure import Failure
 from muniment.model.url import host_of

@@ -21,7 +21,7 @@ from muniment.http.netscape import FIRST_LINE, lines_of, read_cookies
 from muniment.model.cookie import Cookie
 from muniment.model.url import host_of, normalise
 from muniment.seeds.plain import plain_text
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.settings.values import split_proxy
 
 __all__ = [

@@ -16,7 +16,7 @@ from muniment.model.mask import redact
 from muniment.seeds.formats import FORMATS, format_of
 from muniment.seeds.plain import HEAD, is_plain, plain_pieces
 from muniment.seeds.source import SeedSource, digest_of, open_source
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["SPOOLED", "named_list", "spooled_list"]
 

@@ -9,7 +9,7 @@ from muniment.browser.program import find_program
 from muniment.errors import UsageError
 from muniment.procs.registry import ProcessRegistry
 from muniment.settings.environment import browser_given
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["MachineBrowser"]
 

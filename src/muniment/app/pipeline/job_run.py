@@ -11,8 +11,8 @@ from pathlib import Path
 
 from muniment import __version__
 from muniment.app.pipeline.browser import MachineBrowser
-from muniment.app.pipeline.order import PipelineSettings
 from muniment.app.pipeline.payloads import filled_payloads
+from muniment.app.pipeline.settings import PipelineSettings
 from muniment.app.rendering import clear_after_lost, clear_profiles
 from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
@@ -35,7 +35,7 @@ from muniment.remote.job import JobTermsInForce
 from muniment.remote.job_link import JobLink
 from muniment.remote.queue import PipelineQueue
 from muniment.settings.environment import operator_name
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.stores.payload_file import PAYLOADS_FILE, PayloadFile
 
 __all__ = ["JobRun"]

@@ -16,8 +16,8 @@ from muniment.app.pipeline.browser import MachineBrowser
 from muniment.app.pipeline.home import PipelineHome
 from muniment.app.pipeline.job_run import JobRun
 from muniment.app.pipeline.joining import join_rest
-from muniment.app.pipeline.order import PipelineSettings
 from muniment.app.pipeline.report import host_report
+from muniment.app.pipeline.settings import PipelineSettings
 from muniment.app.pipeline.slots import Slots
 from muniment.app.signals import stopped_by_signals
 from muniment.clock import monotonic, now_ms
@@ -40,7 +40,7 @@ from muniment.model.pipeline import HostReport
 from muniment.procs.children.launch import most_descriptors
 from muniment.procs.registry import ProcessRegistry
 from muniment.procs.sweep import SWEEP_S, tend
-from muniment.remote.claim_desk import WRONG_ASK, ClaimDesk
+from muniment.remote.claim_poller import WRONG_ASK, ClaimPoller
 from muniment.remote.connection import Retries, ServerConnection
 from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce
@@ -94,8 +94,8 @@ class _Pipeline:
         self._slots: Slots | None = None
         self._old: list[Slots] = []
         """Those of sessions that have ended, as long as runs of theirs end."""
-        self._claims: ClaimDesk | None = None
-        self._desk: asyncio.Task[None] | None = None
+        self._claims: ClaimPoller | None = None
+        self._polling: asyncio.Task[None] | None = None
         self._full = self._unconfirmed = False
         self._killed = False
         self._keeping: asyncio.Task[None]
@@ -249,13 +249,13 @@ class _Pipeline:
             self._publish,
             self._failed,
         )
-        desk = ClaimDesk(self._connection, session.epoch, slots.wants, slots.take)
-        slots.wanted = desk.wake
-        self._slots, self._claims = slots, desk
+        poller = ClaimPoller(self._connection, session.epoch, slots.wants, slots.take)
+        slots.wanted = poller.wake
+        self._slots, self._claims = slots, poller
         self._busy_at = monotonic()
         slots.give_back(all_of_it=self._full)
         self._hold()
-        self._desk = asyncio.create_task(self._claim(desk, session.epoch))
+        self._polling = asyncio.create_task(self._claim(poller, session.epoch))
 
     async def _new_run(self, session: GreetAnswer, link: JobLink, job: JobTermsInForce, shares: HostShares) -> JobRun:
         # a run of an earlier session may be sealing its file
@@ -265,9 +265,9 @@ class _Pipeline:
         out = self._home.job_directory(link.job, self._order.address.url)
         return JobRun(self._order, out, session.name, link, job, shares, self._registry, self._browser, self._failed)
 
-    async def _claim(self, desk: ClaimDesk, epoch: int) -> None:
+    async def _claim(self, poller: ClaimPoller, epoch: int) -> None:
         try:
-            await desk.run()
+            await poller.run()
         except SessionEndedError as error:
             self._keeper.over(epoch, error)
         except RefusedError as error:
@@ -282,8 +282,8 @@ class _Pipeline:
     def ended(self, ending: str) -> None:
         """The session has ended: what was held is given up."""
         self._publish(SessionBegun(ending=ending))
-        if self._desk is not None:
-            self._desk.cancel()
+        if self._polling is not None:
+            self._polling.cancel()
         if self._slots is not None:
             self._slots.abandon(f"the session has ended ({ending})")
             self._old.append(self._slots)
@@ -314,8 +314,8 @@ class _Pipeline:
     async def _end(self, ending: _Ending) -> int:
         """What is in flight lands, the rest goes back, indexes are joined, and the goodbye is said; the exit code."""
         code = ending.exit_code
-        if self._desk is not None:
-            self._desk.cancel()
+        if self._polling is not None:
+            self._polling.cancel()
         slots = self._slots
         if slots is not None:
             if ending.exit_code == 2:

@@ -18,7 +18,7 @@ from muniment.model.network.sessions import JobNews, JobPages, NewsAnswer, SlotW
 from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce, job_in_force
 from muniment.remote.job_link import JobLink
-from muniment.remote.stock import LEAST_STOCK, stock_target
+from muniment.remote.prefetch_buffer import LEAST_STOCK, stock_target
 
 __all__ = ["RunFactory", "Slots"]
 

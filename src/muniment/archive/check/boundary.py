@@ -1,4 +1,4 @@
-"""Where two stretches of a file meet: what the first records behind the seam say of the last ones before it."""
+"""Where two ranges of a file meet: what the first records behind the seam say of the last ones before it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Near = tuple[str, str]
 
 
 class EarlyReference(Struct, frozen=True, array_like=True):
-    """A name that a record near the beginning of its stretch uses; the record with that name may be before the seam."""
+    """A name that a record near the beginning of its range uses; the record with that name may be before the seam."""
 
     field: int
     name: str
@@ -27,7 +27,7 @@ class EarlyReference(Struct, frozen=True, array_like=True):
     date: str
     """Of the record that uses the name."""
     before: int
-    """The number of records of the stretch before it."""
+    """The number of records of the range before it."""
 
 
 def date_near(name: str, near: Sequence[Near]) -> str | None:
@@ -46,7 +46,7 @@ class Boundary:
         self._warcinfo = ""
 
     def join(self, early: Sequence[EarlyReference], near: Sequence[Near], warcinfo: str, ids: IdHeaps) -> Iterator[int]:
-        """Go on to the end of the next stretch: the offsets of records that have another date than those they name."""
+        """Go on to the end of the next range: the offsets of records that have another date than those they name."""
         for one in early:
             if one.field == WARCINFO_ID:
                 known = one.name == self._warcinfo

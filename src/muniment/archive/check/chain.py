@@ -1,4 +1,4 @@
-"""The stretches of one file in their order: each counts from where the one before it was found to end.
+"""The ranges of one file in their order: each counts from where the one before it was found to end.
 
 A border is a place where a record seems to begin. Within a stored member there may be such places, too, when it holds
 another WARC as it is: what was read from there is dropped, and the file is read on from where that member ends. So each
@@ -13,23 +13,23 @@ from pathlib import Path
 
 from msgspec import structs
 
-from muniment.archive.check.stretch import Stretch, StretchReport
+from muniment.archive.check.range_checker import FileRange, RangeReport
 from muniment.archive.warc.inflate import next_record
 
 __all__ = ["Chain"]
 
 
 class Chain:
-    """One file on its way through the check, in stretches of about `size` bytes; `whole` is all of it."""
+    """One file on its way through the check, in ranges of about `size` bytes; `whole` is all of it."""
 
-    def __init__(self, whole: Stretch, size: int) -> None:
-        self.again: Stretch | None = None
-        """A stretch to read before all else: none that was handed out begins where it does."""
+    def __init__(self, whole: FileRange, size: int) -> None:
+        self.again: FileRange | None = None
+        """A range to read before all else: none that was handed out begins where it does."""
         self._whole, self._size = whole, size
         self._at = self._divided = whole.start
         """Up to here the file is taken in, and divided."""
         self._begun: list[int] = []
-        self._waiting: dict[int, StretchReport] = {}
+        self._waiting: dict[int, RangeReport] = {}
 
     @property
     def done(self) -> bool:
@@ -38,10 +38,10 @@ class Chain:
 
     @property
     def waiting(self) -> int:
-        """The number of stretches that are read and wait for one before them."""
+        """The number of ranges that are read and wait for one before them."""
         return len(self._waiting)
 
-    def stretches(self) -> Iterator[Stretch]:
+    def ranges(self) -> Iterator[FileRange]:
         """The file divided, as far as it is not taken in already."""
         limit = self._whole.end
         while (start := self._divided) < limit:
@@ -49,10 +49,10 @@ class Chain:
             self._divided = next_record(Path(self._whole.path), wanted, limit) if wanted < limit else limit
             yield self._between(start, self._divided)
 
-    def take(self, stretch: Stretch, read: StretchReport) -> Iterator[tuple[int, StretchReport]]:
-        """With one more stretch read, what can be taken in by now, in order: each with where it begins."""
-        if stretch.start >= self._at:
-            self._waiting[stretch.start] = read
+    def take(self, file_range: FileRange, read: RangeReport) -> Iterator[tuple[int, RangeReport]]:
+        """With one more range read, what can be taken in by now, in order: each with where it begins."""
+        if file_range.start >= self._at:
+            self._waiting[file_range.start] = read
         while (found := self._waiting.pop(self._at, None)) is not None:
             start, self._at = self._at, found.end
             self._go_on()
@@ -68,6 +68,6 @@ class Chain:
         elif self._at not in self._begun[:1]:
             self.again = self._between(self._at, self._begun[0] if self._begun else self._divided)
 
-    def _between(self, start: int, end: int) -> Stretch:
+    def _between(self, start: int, end: int) -> FileRange:
         insort(self._begun, start)
         return structs.replace(self._whole, start=start, end=end)

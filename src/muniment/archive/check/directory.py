@@ -1,4 +1,4 @@
-"""Checking a whole directory: every WARC member by member, and the index both ways; stretches in parallel."""
+"""Checking a whole directory: every WARC member by member, and the index both ways; ranges in parallel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from muniment.archive.check.chain import Chain
 from muniment.archive.check.fault_list import Fault, FaultList
 from muniment.archive.check.ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps, IdJudge, IdPlace
 from muniment.archive.check.pool import CheckPool, Enrol
-from muniment.archive.check.stretch import Checker, Stretch, StretchReport
+from muniment.archive.check.range_checker import FileRange, RangeChecker, RangeReport
 from muniment.archive.index.journal import PARTS, journal_path, journalled_length, read_header
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.recovery.quarantine import half_aside
@@ -30,7 +30,7 @@ __all__ = ["CheckReport", "Fault", "TornFile", "check", "is_own"]
 _WORTH_PROCESSES = 16 << 20
 """Below so many bytes a directory is checked before other processes have started."""
 _SMALLEST, _LARGEST = 2 << 20, 8 << 20
-"""Bytes of a stretch: small enough that all processes end at nearly the same time."""
+"""Bytes of a range: small enough that all processes end at nearly the same time."""
 _MOST_WAITING = 32
 """Stretches that are read and wait for one before them: what they hold is in memory."""
 _BEYOND = 1 << 62
@@ -158,58 +158,58 @@ class _Checking:
         self.index: StretchRows
         self._out, self._files, self._judge, self._own = out, files, judge, own
         self._progress: dict[int, _Progress] = {}
-        self._again: deque[Stretch] = deque()
-        self._first: Iterator[Stretch] = iter(())
+        self._again: deque[FileRange] = deque()
+        self._first: Iterator[FileRange] = iter(())
 
     def run(self, processes: int | None, enrol: Enrol) -> None:
         """Read all files, in this process or in several."""
         total = sum(file.limit for file in self._files)
         count = processes or ((os.cpu_count() or 1) if total > _WORTH_PROCESSES else 1)
         size = min(max(total // (8 * count), _SMALLEST), _LARGEST)
-        self._first = self._stretches(size)
+        self._first = self._ranges(size)
         if count == 1:
             self._read_index()
-            while (stretch := self._next()) is not None:
-                self._take(stretch, Checker(stretch).run())
+            while (file_range := self._next()) is not None:
+                self._take(file_range, RangeChecker(file_range).run())
             return
         with CheckPool(count, enrol) as pool:
-            for stretch, read in pool.read(self._next, self._read_index):
-                self._take(stretch, read)
+            for file_range, read in pool.read(self._next, self._read_index):
+                self._take(file_range, read)
 
     def _read_index(self) -> None:
         from muniment.archive.check.rows import StretchRows  # noqa: PLC0415  (pyarrow: not before processes are forked)
 
         self.index = StretchRows(self._out)
 
-    def _next(self) -> Stretch | None:
+    def _next(self) -> FileRange | None:
         if self._again:
             return self._again.popleft()
         if sum(progress.chain.waiting for progress in self._progress.values()) >= _MOST_WAITING:
             return None
         return next(self._first, None)
 
-    def _stretches(self, size: int) -> Iterator[Stretch]:
+    def _ranges(self, size: int) -> Iterator[FileRange]:
         for number, file in enumerate(self._files):
             if file.limit > 0:
-                whole = Stretch(number, file.name, file.path, 0, file.limit, file.limit, self._own)
+                whole = FileRange(number, file.name, file.path, 0, file.limit, file.limit, self._own)
                 chain = Chain(whole, size)
                 self._progress[number] = _Progress(chain, Boundary())
-                yield from chain.stretches()
+                yield from chain.ranges()
 
-    def _take(self, stretch: Stretch, read: StretchReport) -> None:
-        progress = self._progress.get(stretch.number)
+    def _take(self, file_range: FileRange, read: RangeReport) -> None:
+        progress = self._progress.get(file_range.number)
         if progress is None:
             return
-        for start, taken in progress.chain.take(stretch, read):
-            self._accept(self._files[stretch.number], start, taken)
-            self._join(stretch, progress.seam, taken)
+        for start, taken in progress.chain.take(file_range, read):
+            self._accept(self._files[file_range.number], start, taken)
+            self._join(file_range, progress.seam, taken)
         if progress.chain.again is not None:
             self._again.append(progress.chain.again)
             progress.chain.again = None
         if progress.chain.done:
-            del self._progress[stretch.number]
+            del self._progress[file_range.number]
 
-    def _accept(self, file: _File, start: int, read: StretchReport) -> None:
+    def _accept(self, file: _File, start: int, read: RangeReport) -> None:
         self.records += read.records
         self.faults.add(read.faults)
         self.faults.add_more(file.name, read.more)
@@ -221,10 +221,10 @@ class _Checking:
         if read.torn >= 0:
             self.torn.append(TornFile(file.name, read.torn))
 
-    def _join(self, stretch: Stretch, seam: Boundary, read: StretchReport) -> None:
-        ids = IdHeaps(stretch.number)
+    def _join(self, file_range: FileRange, seam: Boundary, read: RangeReport) -> None:
+        ids = IdHeaps(file_range.number)
         differ = seam.join(read.early, read.near, read.warcinfo, ids)
-        self.faults.add(Fault(stretch.name, offset, "field", OTHER_DATE) for offset in differ)
+        self.faults.add(Fault(file_range.name, offset, "field", OTHER_DATE) for offset in differ)
         self._judge.add(ids.packed())
 
     def judge_ids(self) -> None:

@@ -36,7 +36,7 @@ class IdPlace(Struct, frozen=True):
 
 
 class IdHeaps:
-    """The names that the records of one stretch have, and use."""
+    """The names that the records of one range have, and use."""
 
     def __init__(self, file: int) -> None:
         self._base = file << _OFFSET_BITS
@@ -65,7 +65,7 @@ class IdHeaps:
 
 
 class IdJudge:
-    """Takes in the heaps of all stretches; a context manager, since its heaps are temporary files."""
+    """Takes in the heaps of all ranges; a context manager, since its heaps are temporary files."""
 
     def __enter__(self) -> IdJudge:
         self._stack = ExitStack()
@@ -77,7 +77,7 @@ class IdJudge:
         self._stack.close()
 
     def add(self, packed: Sequence[bytes]) -> None:
-        """Take in the heaps of a stretch."""
+        """Take in the heaps of a range."""
         for file, heap in zip(self._files, packed, strict=True):
             file.write(heap)
 

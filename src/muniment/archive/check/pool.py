@@ -1,4 +1,4 @@
-"""Processes that check stretches; nothing of them is left behind when the check is stopped."""
+"""Processes that check ranges; nothing of them is left behind when the check is stopped."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from typing import Protocol
 
 import msgspec
 
-from muniment.archive.check.stretch import Checker, Stretch, StretchReport
+from muniment.archive.check.range_checker import FileRange, RangeChecker, RangeReport
 from muniment.errors import ArchiveError
 from muniment.lifetime import end_with
 from muniment.model.process import ProcessEnding
 
 __all__ = ["CheckPool", "Enrol", "ProcessRow"]
 
-_READ = msgspec.msgpack.Decoder(StretchReport)
+_READ = msgspec.msgpack.Decoder(RangeReport)
 _LAST_WORD = msgspec.msgpack.Decoder(tuple[int, ProcessEnding])
 _RSS_UNIT = 1024
 """Bytes that the kernel counts memory in."""
@@ -47,7 +47,7 @@ Enrol = Callable[[], ProcessRow | None]
 
 
 class CheckPool:
-    """So many processes, each with one stretch at a time; a context manager that ends them, whatever happened."""
+    """So many processes, each with one range at a time; a context manager that ends them, whatever happened."""
 
     def __init__(self, count: int, enrol: Enrol = lambda: None) -> None:
         # A fork would inherit the locks of pyarrow's threads; without them it is the fastest start.
@@ -58,7 +58,7 @@ class CheckPool:
 
             resource_tracker.ensure_running()  # else the first child starts it, and what is blocked below is not then
         self._idle: list[Connection] = []
-        self._busy: dict[Connection, Stretch] = {}
+        self._busy: dict[Connection, FileRange] = {}
         self._processes: list[tuple[BaseProcess, ProcessRow | None]] = []
         self._endings: dict[int, ProcessEnding] = {}
         self._enrol = enrol
@@ -114,10 +114,10 @@ class CheckPool:
                 self._endings[pid] = ending
 
     def read(
-        self, next_stretch: Callable[[], Stretch | None], meanwhile: Callable[[], None]
-    ) -> Iterator[tuple[Stretch, StretchReport]]:
-        """Each stretch with what it holds, in the order in which they get ready; `meanwhile` runs once beside them."""
-        self._give(next_stretch)
+        self, next_range: Callable[[], FileRange | None], meanwhile: Callable[[], None]
+    ) -> Iterator[tuple[FileRange, RangeReport]]:
+        """Each range with what it holds, in the order in which they get ready; `meanwhile` runs once beside them."""
+        self._give(next_range)
         meanwhile()
         while self._busy:
             for ready in wait(list(self._busy)):
@@ -129,18 +129,18 @@ class CheckPool:
                     raise ArchiveError(
                         "a process of the check was killed, perhaps for lack of memory; give the command again"
                     ) from None
-                stretch = self._busy.pop(ready)
+                file_range = self._busy.pop(ready)
                 self._idle.append(ready)
-                self._give(next_stretch)
-                yield stretch, read
-                # what came of it may be another stretch
-                self._give(next_stretch)
+                self._give(next_range)
+                yield file_range, read
+                # what came of it may be another range
+                self._give(next_range)
 
-    def _give(self, next_stretch: Callable[[], Stretch | None]) -> None:
-        while self._idle and (stretch := next_stretch()) is not None:
+    def _give(self, next_range: Callable[[], FileRange | None]) -> None:
+        while self._idle and (file_range := next_range()) is not None:
             connection = self._idle.pop()
-            connection.send(stretch)
-            self._busy[connection] = stretch
+            connection.send(file_range)
+            self._busy[connection] = file_range
 
 
 def _serve(connection: Connection, parent: int) -> None:
@@ -148,8 +148,8 @@ def _serve(connection: Connection, parent: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     end_with(parent)
     with suppress(EOFError, OSError):
-        while (stretch := connection.recv()) is not None:
-            connection.send_bytes(msgspec.msgpack.encode(Checker(stretch).run()))
+        while (file_range := connection.recv()) is not None:
+            connection.send_bytes(msgspec.msgpack.encode(RangeChecker(file_range).run()))
         connection.send_bytes(msgspec.msgpack.encode((os.getpid(), _used())))
 
 

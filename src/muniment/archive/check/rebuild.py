@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from muniment.archive.check.blocks import HttpBlock, PlainBlock
-from muniment.archive.check.stretch import Checker, Stretch
+from muniment.archive.check.range_checker import FileRange, RangeChecker
 from muniment.archive.index.rows import host_in
 from muniment.archive.warc.digests import sha1_hex
 from muniment.archive.warc.grammar import RecordHeader, is_length
@@ -34,7 +34,7 @@ def rows_of_records(path: Path, name: str) -> list[Capture]:
     and `duration_ms`.
     """
     size = path.stat().st_size
-    maker = _RowMaker(Stretch(0, name, str(path), 0, size, size, own=True))
+    maker = _RowMaker(FileRange(0, name, str(path), 0, size, size, own=True))
     maker.run()
     return maker.rows
 
@@ -60,13 +60,13 @@ def merged(row: Capture, old: Capture) -> Capture:
     )
 
 
-class _RowMaker(Checker):
+class _RowMaker(RangeChecker):
     """Reads a file as the check does, and keeps rows."""
 
-    def __init__(self, stretch: Stretch) -> None:
-        super().__init__(stretch)
+    def __init__(self, file_range: FileRange) -> None:
+        super().__init__(file_range)
         self.rows: list[Capture] = []
-        self._name = stretch.name
+        self._name = file_range.name
         self._metadata: _Metadata | None = None
 
     def _usual(self, data: bytes, offset: int, length: int) -> bool:

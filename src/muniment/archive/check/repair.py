@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from msgspec import Struct, structs
 
 from muniment.archive.check.directory import CheckReport, TornFile
+from muniment.archive.check.range_checker import FileRange, RangeChecker
 from muniment.archive.check.rebuild import merged, rows_of_records
-from muniment.archive.check.stretch import Checker, Stretch
 from muniment.archive.durable import rename, seal, sync_path
 from muniment.archive.index.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path, read_header
 from muniment.archive.index.parquet import CAPTURES, ROW_GROUP, SCHEMA, is_ours, join, merged_names, replace_index
@@ -106,7 +106,7 @@ def _repair_open(out: Path, warc: Path) -> RepairStep:
 def _salvage(warc: Path, name: str) -> RepairStep:
     """Seal a file without journal, with all its whole records; what follows them is kept beside."""
     size = warc.stat().st_size
-    read = Checker(Stretch(0, name, str(warc), 0, size, size, own=True)).run()
+    read = RangeChecker(FileRange(0, name, str(warc), 0, size, size, own=True)).run()
     if not size or read.torn == 0:
         aside = warc.with_name(f"{name}.torn-0")
         rename(warc, aside)

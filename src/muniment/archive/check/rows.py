@@ -1,4 +1,4 @@
-"""The index's side of the check: a stretch's rows in order of their offsets, compared record by record."""
+"""The index's side of the check: a range's rows in order of their offsets, compared record by record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from muniment.archive.check.fault_list import Fault
-from muniment.archive.check.stretch import IndexedRecord
+from muniment.archive.check.range_checker import IndexedRecord
 from muniment.archive.index.parquet import CAPTURES, SCHEMA, open_parquet
 from muniment.archive.index.read import RowSource, batches, sources
 from muniment.archive.index.rows import host_in
@@ -73,7 +73,7 @@ class StretchRows:
                 self.faults.append(Fault("", -1, "index", f"a row has neither a record nor an error: {url[:200]}"))
 
     def compare(self, name: str, start: int, end: int, found: Sequence[IndexedRecord]) -> Iterator[Fault]:
-        """Return the differences between the records of a stretch of the file `name` and its rows."""
+        """Return the differences between the records of a range of the file `name` and its rows."""
         rows = iter(self._rows(name, start, end))
         row = next(rows, None)
         for record in found:
@@ -94,7 +94,7 @@ class StretchRows:
             row = next(rows, None)
 
     def _rows(self, name: str, start: int, end: int) -> list[Row]:
-        """The rows of a stretch in order of their offsets."""
+        """The rows of a range in order of their offsets."""
         tables: list[Iterator[pa.Table | pa.RecordBatch]] = []
         if self._joined is not None:
             tables.append(self._joined.groups(name, start, end))
@@ -131,13 +131,13 @@ class _Joined:
             yield table
 
     def groups(self, name: str, start: int, end: int) -> Iterator[pa.Table]:
-        """The row groups that may hold rows of a stretch, one by one."""
+        """The row groups that may hold rows of a range, one by one."""
         for number, (names, offsets) in enumerate(self._bounds):
             if _may_hold(names, name, name) and _may_hold(offsets, start, end - 1):
                 yield self._group(number)
 
     def _group(self, number: int) -> pa.Table:
-        """A row group; the last one is kept, for the next stretch mostly needs it, too."""
+        """A row group; the last one is kept, for the next range mostly needs it, too."""
         if self._held is None or self._held[0] != number:
             self._held = None
             self._held = number, self._file.read_row_group(number, columns=_SCHEMA.names).select(_SCHEMA.names)
@@ -154,7 +154,7 @@ def _may_hold(bounds: _Bounds, least: Any, most: Any) -> bool:
 
 
 def _chosen(table: pa.Table | pa.RecordBatch, name: str, start: int, end: int) -> Iterator[Row]:
-    """The rows of a stretch, of which most tables hold few: the rows before and after them stay in Arrow.
+    """The rows of a range, of which most tables hold few: the rows before and after them stay in Arrow.
 
     Nothing is asked of Arrow that needs a scalar, for that loads pandas where it is installed.
     """

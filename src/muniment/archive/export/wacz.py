@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from muniment.archive.export.cdxj import COLUMNS, LineSorter, cdxj_lines, requests_in
 from muniment.archive.export.gather import ArchiveSnapshot, WarcFile
-from muniment.archive.export.package import Description, Package, pieces_of
 from muniment.archive.export.pages import PackagePages, PageRow, is_page, is_start, list_head, page_time
 from muniment.archive.export.target import BlockWriter
+from muniment.archive.export.wacz_package import Description, WaczPackage, pieces_of
 from muniment.archive.export.walk import RecordRow, row_line, row_of, walk_file
 from muniment.errors import ArchiveError, UsageError
 from muniment.model.capture import LISTED_AGAIN
@@ -137,7 +137,7 @@ def write_wacz(file: IO[bytes], gathered: Gathered, options: WaczOptions) -> Wac
     created_s = gathered.newest // 1_000_000
     with tempfile.TemporaryDirectory(prefix="muniment-wacz-") as name:
         scratch = Path(name)
-        package = Package(file, created_s)
+        package = WaczPackage(file, created_s)
         try:
             with PackagePages(scratch / "words", gathered.revisited, with_text=options.with_text) as pages:
                 _add_warcs(package, gathered, pages, options)
@@ -158,7 +158,7 @@ def write_wacz(file: IO[bytes], gathered: Gathered, options: WaczOptions) -> Wac
     return WaczSums(len(gathered.files), gathered.records, count)
 
 
-def _add_warcs(package: Package, gathered: Gathered, pages: PackagePages, options: WaczOptions) -> None:
+def _add_warcs(package: WaczPackage, gathered: Gathered, pages: PackagePages, options: WaczOptions) -> None:
     rows = map(row_of, gathered.rows.lines())
     of_files = groupby(rows, key=lambda numbered: numbered[0])
     group = next(of_files, None)
@@ -172,7 +172,7 @@ def _add_warcs(package: Package, gathered: Gathered, pages: PackagePages, option
 
 
 def _add_warc(
-    package: Package, file: WarcFile, rows: Iterator[RecordRow], pages: PackagePages, *, with_text: bool
+    package: WaczPackage, file: WarcFile, rows: Iterator[RecordRow], pages: PackagePages, *, with_text: bool
 ) -> None:
     """Copy a file while another thread walks it: inflating, hashing and copying let go of the interpreter's lock."""
     over = threading.Event()
@@ -194,7 +194,7 @@ def _watched(pieces: Iterator[bytes], walk: Future[None]) -> Iterator[bytes]:
         yield piece
 
 
-def _add_index(package: Package, gathered: Gathered, scratch: Path) -> None:
+def _add_index(package: WaczPackage, gathered: Gathered, scratch: Path) -> None:
     lines, blocks = scratch / "index.cdx.gz", scratch / "index.idx"
     with lines.open("xb") as file, blocks.open("xb") as index:
         writer = BlockWriter(file, index, lines.name)
@@ -206,7 +206,7 @@ def _add_index(package: Package, gathered: Gathered, scratch: Path) -> None:
 
 
 def _add_pages(
-    package: Package, pages: PackagePages, main: tuple[str, int], scratch: Path, options: WaczOptions
+    package: WaczPackage, pages: PackagePages, main: tuple[str, int], scratch: Path, options: WaczOptions
 ) -> tuple[int, str]:
     """How many lines the lists have, and the title of the main page."""
     first, others = scratch / "pages.jsonl", scratch / "extraPages.jsonl"
@@ -230,5 +230,5 @@ def _add_pages(
     return starts + more, main_title
 
 
-def _add_file(package: Package, path: str, source: Path, *, deflate: bool = False) -> None:
+def _add_file(package: WaczPackage, path: str, source: Path, *, deflate: bool = False) -> None:
     package.add(path, source.stat().st_size, pieces_of(source), deflate=deflate)

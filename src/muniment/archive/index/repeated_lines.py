@@ -1,8 +1,8 @@
 """Lines of a list whose URL an earlier line has: their rows of the index are made when it is joined (decision 0165).
 
 Whoever has the list writes these lines to `parts/`. While all rows go by on their way into the index, those of these
-URLs are put aside, in as many files as there are stretches of keys, and so are the lines; then each line gets a copy of
-the last row of its URL. Nothing of it is held in memory but the rows of one stretch.
+URLs are put aside, in as many files as there are ranges of keys, and so are the lines; then each line gets a copy of
+the last row of its URL. Nothing of it is held in memory but the rows of one file_range.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class RepeatedLines:
         for payload in self._payloads():
             self._met[int.from_bytes(_said.decode(payload)[0][:_PREFIX])] = 1
             count += 1
-        self._stretches = min(max(1, count // _A_STRETCH), _MOST_STRETCHES)
+        self._ranges = min(max(1, count // _A_STRETCH), _MOST_STRETCHES)
         self._files = ExitStack()
         self._rows: list[BinaryIO] = []
         self._lines: list[BinaryIO] = []
@@ -91,7 +91,7 @@ class RepeatedLines:
     def __enter__(self) -> RepeatedLines:
         """Make the files, and divide the lines among theirs."""
         try:
-            for number in range(self._stretches):
+            for number in range(self._ranges):
                 self._rows.append(self._made(f"rows-{number}"))
                 self._lines.append(self._made(f"lines-{number}"))
             for payload in self._payloads():
@@ -135,7 +135,7 @@ class RepeatedLines:
             yield from frames(file)
 
     def _stretch(self, key: bytes) -> int:
-        return int.from_bytes(key[:4]) * self._stretches >> 32
+        return int.from_bytes(key[:4]) * self._ranges >> 32
 
 
 def _last_rows(file: BinaryIO) -> dict[bytes, Capture]:

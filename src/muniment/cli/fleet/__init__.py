@@ -1,4 +1,4 @@
-"""The commands of a fleet: jobs, pipelines and tokens, by whichever door a command line names.
+"""The commands of a fleet: jobs, pipelines and tokens, by the backend that a command line names.
 
 Others import: plane, processes.
 """

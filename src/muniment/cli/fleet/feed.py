@@ -8,24 +8,24 @@ from typing import Any
 from msgspec import structs
 
 from muniment.app.inputs.seed_list import named_list
-from muniment.control.fleet.doors import JobDoor
+from muniment.control.fleet.backends import JobBackend
 from muniment.errors import MunimentError, PlaceError, ServerLostError, UsageError
-from muniment.model.network.jobs import JobOrder, JobView, LinesCall, ListLine
+from muniment.model.network.jobs import JobSpec, JobView, LinesCall, ListLine
 from muniment.model.seed import SeedLine, SeedPlace, in_shard
 from muniment.model.url import url_key
 from muniment.seeds.read import batches
 from muniment.seeds.source import SeedSource
-from muniment.settings.table import defaults
+from muniment.settings.option_table import defaults
 
 __all__ = ["add_list", "feed_list"]
 
 
-def add_list(door: JobDoor, order: JobOrder, seed: str, given: Mapping[str, Any]) -> JobView:
+def add_list(backend: JobBackend, order: JobSpec, seed: str, given: Mapping[str, Any]) -> JobView:
     """Make a job and send it its list; raises UsageError, with the job's number once it is made."""
     source = _source(seed, given)
-    made = door.add(order)
+    made = backend.add(order)
     try:
-        _send(door, made.id, source, given, 0)
+        _send(backend, made.id, source, given, 0)
     except ServerLostError as error:
         raise ServerLostError(
             f"job {made.id} has a part of its list: go on with {_remedy(made.id, seed)} ({error})"
@@ -34,13 +34,13 @@ def add_list(door: JobDoor, order: JobOrder, seed: str, given: Mapping[str, Any]
         raise UsageError(
             f"job {made.id} has a part of its list: {error}; go on with {_remedy(made.id, seed)}"
         ) from None
-    return door.view(made.id)
+    return backend.view(made.id)
 
 
-def feed_list(door: JobDoor, job_id: int, seed: str, given: Mapping[str, Any]) -> int:
+def feed_list(backend: JobBackend, job_id: int, seed: str, given: Mapping[str, Any]) -> int:
     """Send what a job lacks of its list; how many lines it has then."""
     source = _source(seed, given)
-    return _send(door, job_id, source, given, 0)
+    return _send(backend, job_id, source, given, 0)
 
 
 def _remedy(job_id: int, seed: str) -> str:
@@ -57,7 +57,7 @@ def _source(seed: str, given: Mapping[str, Any]) -> SeedSource:
     return source
 
 
-def _send(door: JobDoor, job_id: int, source: SeedSource, given: Mapping[str, Any], at: int) -> int:
+def _send(backend: JobBackend, job_id: int, source: SeedSource, given: Mapping[str, Any], at: int) -> int:
     sent = at
     for lines in _parts(source, given):
         before = sent
@@ -66,7 +66,7 @@ def _send(door: JobDoor, job_id: int, source: SeedSource, given: Mapping[str, An
             continue
         wanted = lines[max(0, at - before) :]
         try:
-            at = door.lines(job_id, LinesCall(at=max(at, before), lines=wanted)).at
+            at = backend.lines(job_id, LinesCall(at=max(at, before), lines=wanted)).at
         except PlaceError as error:
             # some came with an earlier command, or with an answer that was lost
             at = error.at
@@ -75,10 +75,10 @@ def _send(door: JobDoor, job_id: int, source: SeedSource, given: Mapping[str, An
                     f"job {job_id} has {at:,} lines, fewer than were sent: another command feeds it"
                 ) from None
             if at < sent:
-                at = door.lines(job_id, LinesCall(at=at, lines=lines[at - before :])).at
+                at = backend.lines(job_id, LinesCall(at=at, lines=lines[at - before :])).at
     if at > sent:
         raise UsageError(f"job {job_id} has {at:,} lines already, and this list has {sent:,}: it is another list")
-    return door.lines(job_id, LinesCall(at=at, end=True)).at
+    return backend.lines(job_id, LinesCall(at=at, end=True)).at
 
 
 def _parts(source: SeedSource, given: Mapping[str, Any]) -> Iterator[list[ListLine]]:

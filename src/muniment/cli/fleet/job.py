@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import click
 
-from muniment.cli.fleet.order import job_options, order_of, read_slots, read_tags
+from muniment.cli.click_options import PLACE, SettingsCommand, log_option, with_array_task
+from muniment.cli.fleet.job_spec import job_options, read_slots, read_tags, spec_of
 from muniment.cli.fleet.tables import tell_changes_of, tell_job, tell_jobs, tell_json, tell_page
-from muniment.cli.fleet.where import Where, job_door, one_job, where_options
+from muniment.cli.fleet.target import CommandTarget, job_backend, one_job, target_options
 from muniment.cli.invocation import Group
-from muniment.cli.options import PLACE, SettingsCommand, log_option, with_array_task
 from muniment.clock import monotonic
-from muniment.control.fleet.doors import JobDoor
+from muniment.control.fleet.backends import JobBackend
 from muniment.errors import UsageError
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.network.jobs import JobView
@@ -41,7 +41,7 @@ def job_common(*, directory: bool = True, job_states: bool = False) -> Callable[
     """The options of all these commands."""
 
     def give(function: _F) -> _F:
-        return where_options(directory=directory, job_states=job_states)(_json(_quiet(log_option(function))))
+        return target_options(directory=directory, job_states=job_states)(_json(_quiet(log_option(function))))
 
     return give
 
@@ -69,7 +69,7 @@ def add(
     fetch: str | None,
     tags: str,
     max_slots: str | None,
-    where: Where,
+    where: CommandTarget,
     as_json: bool,
     quiet: bool,
     **given: Any,
@@ -79,16 +79,16 @@ def add(
     if fetch is not None and urls:
         raise UsageError("give either URLs or --fetch SEED")
     given = with_array_task(given)
-    order = order_of(
+    order = spec_of(
         urls, given, is_list=fetch is not None, tags=read_tags(tags), max_slots=read_slots(max_slots), **terms
     )
-    with job_door(where, make=True) as door:
+    with job_backend(where, make=True) as backend:
         if fetch is None:
-            made = door.add(order)
+            made = backend.add(order)
         else:
             from muniment.cli.fleet.feed import add_list  # noqa: PLC0415  (most jobs have no list)
 
-            made = add_list(door, order, fetch, given)
+            made = add_list(backend, order, fetch, given)
     if as_json:
         tell_json(made)
     else:
@@ -98,13 +98,13 @@ def add(
 
 @job.command("list")
 @job_common(directory=False, job_states=True)
-def list_(job_state: str, where: Where, as_json: bool, quiet: bool) -> int:
+def list_(job_state: str, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """List the jobs."""
     found: list[JobView] = []
     after: int | None = 0
-    with job_door(where) as door:
+    with job_backend(where) as backend:
         while after is not None:
-            part = door.list_jobs(job_state, after)
+            part = backend.list_jobs(job_state, after)
             found += part.jobs
             after = part.next
     if as_json:
@@ -120,24 +120,24 @@ def list_(job_state: str, where: Where, as_json: bool, quiet: bool) -> int:
 @job.command()
 @words_of_job
 @job_common()
-def show(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> int:
+def show(words: tuple[str, ...], where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Show the state of a job."""
     number, _ = one_job(where, words)
-    with job_door(where) as door:
-        found = door.view(number)
+    with job_backend(where) as backend:
+        found = backend.view(number)
     return tell_view(found, as_json=as_json, quiet=quiet)
 
 
 @job.command()
 @click.argument("words", metavar="[JOB] URL", nargs=-1)
 @job_common()
-def why(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> int:
+def why(words: tuple[str, ...], where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Show the state of a URL's page; `muniment why` explains more in the directory of a crawl."""
     number, rest = one_job(where, words, "URL")
     if len(rest) > 1:
         raise UsageError("give one URL")
-    with job_door(where) as door:
-        found = door.pages(number, rest[0]).pages
+    with job_backend(where) as backend:
+        found = backend.pages(number, rest[0]).pages
     if as_json:
         tell_json(found[0] if found else None)
     else:
@@ -148,14 +148,14 @@ def why(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> int
 @job.command()
 @words_of_job
 @job_common()
-def changes(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> int:
+def changes(words: tuple[str, ...], where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """List the changes of a job: who, when, what, from, to."""
     number, _ = one_job(where, words)
     found: list[ChangeView] = []
     after: int | None = 0
-    with job_door(where) as door:
+    with job_backend(where) as backend:
         while after is not None:
-            part = door.changes(number, after)
+            part = backend.changes(number, after)
             found += part.changes
             after = part.next
     if as_json:
@@ -169,15 +169,15 @@ def changes(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) ->
 @_number
 @click.option("--timeout", type=click.FloatRange(0, _LONGEST_S), metavar="S", help="Maximum seconds to wait.")
 @job_common(directory=False)
-def wait(words: tuple[str, ...], timeout: float | None, where: Where, as_json: bool, quiet: bool) -> int:
+def wait(words: tuple[str, ...], timeout: float | None, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Wait until a job has ended. Exit code 0: completed; 4: failed; 3: aborted, or the time is over."""
     number, _ = one_job(where, words)
     over_at = None if timeout is None else monotonic() + timeout
     while True:
         began = monotonic()
         # opened for each look: a server may want to take the tracker in between
-        with job_door(where) as door:
-            found = door.view(number)
+        with job_backend(where) as backend:
+            found = backend.view(number)
         now = monotonic()
         ended = found.state in _ENDED and found.outcome
         if ended or (over_at is not None and now >= over_at):
@@ -187,19 +187,19 @@ def wait(words: tuple[str, ...], timeout: float | None, where: Where, as_json: b
         time.sleep(pause if over_at is None else min(pause, over_at - now))
 
 
-def _verb(name: str, about: str, ask: Callable[[JobDoor, int], JobView]) -> None:
-    def verb(words: tuple[str, ...], where: Where, as_json: bool, quiet: bool) -> int:
+def _verb(name: str, about: str, ask: Callable[[JobBackend, int], JobView]) -> None:
+    def verb(words: tuple[str, ...], where: CommandTarget, as_json: bool, quiet: bool) -> int:
         number, _ = one_job(where, words)
-        with job_door(where) as door:
-            found = ask(door, number)
+        with job_backend(where) as backend:
+            found = ask(backend, number)
         return tell_view(found, as_json=as_json, quiet=quiet)
 
     job.command(name, help=about)(words_of_job(job_common()(verb)))
 
 
-_verb("pause", "Pause a job: nothing more of it is fetched.", lambda door, number: door.pause(number))
-_verb("resume", "Resume a paused or aborted job.", lambda door, number: door.resume(number))
-_verb("abort", "Abort a job; pages in flight may still be finished.", lambda door, number: door.abort(number))
+_verb("pause", "Pause a job: nothing more of it is fetched.", lambda backend, number: backend.pause(number))
+_verb("resume", "Resume a paused or aborted job.", lambda backend, number: backend.resume(number))
+_verb("abort", "Abort a job; pages in flight may still be finished.", lambda backend, number: backend.abort(number))
 
 
 def tell_view(found: JobView, *, as_json: bool, quiet: bool) -> int:

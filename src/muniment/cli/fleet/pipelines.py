@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 from msgspec import UNSET
 
+from muniment.cli.click_options import log_option
 from muniment.cli.display.quantities import counted
-from muniment.cli.fleet.order import read_tags
+from muniment.cli.fleet.job_spec import read_tags
 from muniment.cli.fleet.tables import tell_json, tell_pipeline, tell_pipelines
-from muniment.cli.fleet.where import Where, fleet_door, where_options
+from muniment.cli.fleet.target import CommandTarget, fleet_backend, target_options
 from muniment.cli.invocation import Group
-from muniment.cli.options import log_option
 from muniment.errors import UsageError
 from muniment.model.network.pipelines import (
     LockCall,
@@ -24,7 +24,7 @@ from muniment.model.pipeline import SlotLock
 
 __all__ = ["pipelines"]
 
-_where = where_options()
+_where = target_options()
 _name = click.argument("name", metavar="NAME")
 _quiet = click.option("--quiet", is_flag=True, help="Print only names or tokens.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -46,11 +46,11 @@ def pipelines() -> None:
 @_json
 @_quiet
 @log_option
-def add(name: str, tags: str, matchonly: bool, where: Where, as_json: bool, quiet: bool) -> int:
+def add(name: str, tags: str, matchonly: bool, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Register a pipeline, and print its token, which is shown once."""
     order = NewPipeline(name=name, tags=read_tags(tags), matchonly=matchonly)
-    with fleet_door(where, make=True) as door:
-        made = door.add_pipeline(order)
+    with fleet_backend(where, make=True) as backend:
+        made = backend.add_pipeline(order)
     return _tell_token(made, as_json=as_json)
 
 
@@ -59,10 +59,10 @@ def add(name: str, tags: str, matchonly: bool, where: Where, as_json: bool, quie
 @_json
 @_quiet
 @log_option
-def list_(where: Where, as_json: bool, quiet: bool) -> int:
+def list_(where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """List the pipelines."""
-    with fleet_door(where) as door:
-        found = door.list_pipelines().pipelines
+    with fleet_backend(where) as backend:
+        found = backend.list_pipelines().pipelines
     if as_json:
         tell_json(found)
     elif quiet:
@@ -81,7 +81,7 @@ def list_(where: Where, as_json: bool, quiet: bool) -> int:
 @_json
 @_quiet
 @log_option
-def set_(name: str, tags: str | None, matchonly: bool | None, where: Where, as_json: bool, quiet: bool) -> int:
+def set_(name: str, tags: str | None, matchonly: bool | None, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Change the tags of a pipeline."""
     if tags is None and matchonly is None:
         raise UsageError("give --tags, --matchonly or --no-matchonly")
@@ -89,8 +89,8 @@ def set_(name: str, tags: str | None, matchonly: bool | None, where: Where, as_j
         tags=UNSET if tags is None else [] if tags == _NONE else read_tags(tags),
         matchonly=UNSET if matchonly is None else matchonly,
     )
-    with fleet_door(where) as door:
-        found = door.change_pipeline(name, patch)
+    with fleet_backend(where) as backend:
+        found = backend.change_pipeline(name, patch)
     return _tell(found, as_json=as_json, quiet=quiet)
 
 
@@ -100,10 +100,10 @@ def set_(name: str, tags: str | None, matchonly: bool | None, where: Where, as_j
 @_json
 @_quiet
 @log_option
-def remove(name: str, where: Where, as_json: bool, quiet: bool) -> int:
+def remove(name: str, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Remove a pipeline; stop one that is at work first."""
-    with fleet_door(where) as door:
-        door.remove_pipeline(name)
+    with fleet_backend(where) as backend:
+        backend.remove_pipeline(name)
     if as_json:
         tell_json({"name": name})
     elif not quiet:
@@ -117,10 +117,10 @@ def remove(name: str, where: Where, as_json: bool, quiet: bool) -> int:
 @_json
 @_quiet
 @log_option
-def token(name: str, where: Where, as_json: bool, quiet: bool) -> int:
+def token(name: str, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Print a new token of a pipeline; the one before is refused from now on."""
-    with fleet_door(where) as door:
-        made = door.new_pipeline_token(name)
+    with fleet_backend(where) as backend:
+        made = backend.new_pipeline_token(name)
     return _tell_token(made, as_json=as_json)
 
 
@@ -134,12 +134,12 @@ def token(name: str, where: Where, as_json: bool, quiet: bool) -> int:
 @_quiet
 @log_option
 def lock(
-    name: str, slot: int, job_id: int | None, until_finished: bool, where: Where, as_json: bool, quiet: bool
+    name: str, slot: int, job_id: int | None, until_finished: bool, where: CommandTarget, as_json: bool, quiet: bool
 ) -> int:
     """Lock a slot to a job: the pipeline gets no other one meanwhile."""
     kind = SlotLock.UNTIL_FINISHED if until_finished else SlotLock.INDEFINITELY
-    with fleet_door(where) as door:
-        found = door.lock_slot(name, LockCall(slot=slot, lock=kind, job=job_id))
+    with fleet_backend(where) as backend:
+        found = backend.lock_slot(name, LockCall(slot=slot, lock=kind, job=job_id))
     return _tell(found, as_json=as_json, quiet=quiet)
 
 
@@ -150,10 +150,10 @@ def lock(
 @_json
 @_quiet
 @log_option
-def unlock(name: str, slot: int, where: Where, as_json: bool, quiet: bool) -> int:
+def unlock(name: str, slot: int, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Unlock a slot."""
-    with fleet_door(where) as door:
-        found = door.lock_slot(name, LockCall(slot=slot, lock=SlotLock.NONE))
+    with fleet_backend(where) as backend:
+        found = backend.lock_slot(name, LockCall(slot=slot, lock=SlotLock.NONE))
     return _tell(found, as_json=as_json, quiet=quiet)
 
 
@@ -163,10 +163,10 @@ def unlock(name: str, slot: int, where: Where, as_json: bool, quiet: bool) -> in
 @_json
 @_quiet
 @log_option
-def stop(name: str, where: Where, as_json: bool, quiet: bool) -> int:
+def stop(name: str, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Ask a pipeline to stop gracefully."""
-    with fleet_door(where) as door:
-        found = door.stop_pipeline(name)
+    with fleet_backend(where) as backend:
+        found = backend.stop_pipeline(name)
     return _tell(found, as_json=as_json, quiet=quiet)
 
 
@@ -177,10 +177,10 @@ def stop(name: str, where: Where, as_json: bool, quiet: bool) -> int:
 @_json
 @_quiet
 @log_option
-def lost(name: str, job_id: int | None, where: Where, as_json: bool, quiet: bool) -> int:
+def lost(name: str, job_id: int | None, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Note that the disk of a pipeline is gone: what it captured is fetched again."""
-    with fleet_door(where) as door:
-        found = door.lost_disk(name, LostDiskCall(job=job_id))
+    with fleet_backend(where) as backend:
+        found = backend.lost_disk(name, LostDiskCall(job=job_id))
     if as_json:
         tell_json(found)
     elif not quiet:

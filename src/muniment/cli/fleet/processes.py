@@ -7,8 +7,8 @@ from muniment.errors import UsageError
 from muniment.model.network.processes import FleetProcess
 from muniment.model.process import Process
 from muniment.remote.credentials import ServerAddress
-from muniment.remote.doors import ServerDoor
 from muniment.remote.operator import ServerClient
+from muniment.remote.server_backend import ServerBackend
 
 __all__ = ["fleet_trees"]
 
@@ -18,7 +18,7 @@ _FIELDS = Process.__struct_fields__
 def fleet_trees(address: ServerAddress, text: str, *, everything: bool) -> list[ProcessView]:
     """The trees in which something runs, or all that are known; with an id or its start, those below that process."""
     with ServerClient(address) as client:
-        rows = ServerDoor(client).list_processes().processes
+        rows = ServerBackend(client).list_processes().processes
     if text:
         rows = _below(rows, text)
     elif not everything:

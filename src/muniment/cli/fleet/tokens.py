@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import click
 
-from muniment.cli.fleet.order import read_tags
+from muniment.cli.click_options import log_option
+from muniment.cli.fleet.job_spec import read_tags
 from muniment.cli.fleet.tables import tell_json, tell_tokens
-from muniment.cli.fleet.where import Where, fleet_door, where_options
+from muniment.cli.fleet.target import CommandTarget, fleet_backend, target_options
 from muniment.cli.invocation import Group
-from muniment.cli.options import log_option
 from muniment.model.network.tokens import TokenOrder
 from muniment.settings.values import parse_span
 
 __all__ = ["tokens"]
 
-_where = where_options()
+_where = target_options()
 _name = click.argument("name", metavar="NAME")
 _quiet = click.option("--quiet", is_flag=True, help="Print only names or tokens.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -33,11 +33,11 @@ def tokens() -> None:
 @_json
 @_quiet
 @log_option
-def add(name: str, scope: str, expires: str | None, where: Where, as_json: bool, quiet: bool) -> int:
+def add(name: str, scope: str, expires: str | None, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Make a token, and print it; it is shown once."""
     order = TokenOrder(name=name, scopes=read_tags(scope), expires_s=parse_span(expires) if expires else None)
-    with fleet_door(where, make=True) as door:
-        made = door.add_token(order)
+    with fleet_backend(where, make=True) as backend:
+        made = backend.add_token(order)
     if as_json:
         tell_json(made)
     else:
@@ -50,10 +50,10 @@ def add(name: str, scope: str, expires: str | None, where: Where, as_json: bool,
 @_json
 @_quiet
 @log_option
-def list_(where: Where, as_json: bool, quiet: bool) -> int:
+def list_(where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """List the tokens: their names, scopes and last use."""
-    with fleet_door(where) as door:
-        found = door.list_tokens().tokens
+    with fleet_backend(where) as backend:
+        found = backend.list_tokens().tokens
     if as_json:
         tell_json(found)
     elif quiet:
@@ -70,10 +70,10 @@ def list_(where: Where, as_json: bool, quiet: bool) -> int:
 @_json
 @_quiet
 @log_option
-def revoke(name: str, where: Where, as_json: bool, quiet: bool) -> int:
+def revoke(name: str, where: CommandTarget, as_json: bool, quiet: bool) -> int:
     """Revoke a token; it is refused from now on."""
-    with fleet_door(where) as door:
-        door.revoke_token(name)
+    with fleet_backend(where) as backend:
+        backend.revoke_token(name)
     if as_json:
         tell_json({"name": name})
     elif not quiet:

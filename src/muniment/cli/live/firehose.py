@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from muniment.cli.options import log_option, state_option
+from muniment.cli.click_options import log_option, state_option
 from muniment.control.live.firehose import entries_of
 from muniment.control.live.server import server_link
 from muniment.control.place import tracker_place

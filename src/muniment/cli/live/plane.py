@@ -8,8 +8,8 @@ import click
 import msgspec
 from msgspec import structs
 
+from muniment.cli.click_options import log_option, out_option, state_option
 from muniment.cli.invocation import Group
-from muniment.cli.options import log_option, out_option, state_option
 from muniment.clock import iso_ms
 from muniment.control.live.directory import ShownDirectory, shown_directory
 from muniment.control.live.rebuild import rebuild as ask_to_rebuild

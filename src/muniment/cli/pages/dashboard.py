@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import msgspec
 
+from muniment.cli.click_options import PLACE, log_option
 from muniment.cli.invocation import Invocation
-from muniment.cli.options import PLACE, log_option
 from muniment.control.runs.known_runs import known_runs
 from muniment.settings.environment import processes_directory
 from muniment.web.pages.run import DashboardOpened, DashboardOptions, run_dashboard

@@ -10,8 +10,8 @@ from contextlib import suppress
 import click
 import msgspec
 
+from muniment.cli.click_options import PLACE, log_option
 from muniment.cli.invocation import Invocation
-from muniment.cli.options import PLACE, log_option
 from muniment.replay.plan import ReplayOptions, ReplayOrigins
 from muniment.replay.run import replay as show
 

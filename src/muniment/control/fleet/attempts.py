@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from muniment.errors import NotFoundError
 from muniment.model.network.captures import PER_PAGE, CaptureFilter, CaptureRow, PageMade
 from muniment.tracker.db.database import Database
-from muniment.tracker.views.tries import search_attempts
+from muniment.tracker.views.attempt_search import search_attempts
 
 __all__ = ["AttemptCaptures"]
 

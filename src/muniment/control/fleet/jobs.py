@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from msgspec import UNSET
 
 from muniment.clock import now_ms
-from muniment.control.fleet.orders import check_line, checked_order, checked_terms
+from muniment.control.fleet.job_specs import check_line, checked_spec, checked_terms
 from muniment.control.fleet.values import changed_values
 from muniment.control.ignore_effect import ignore_effect
 from muniment.errors import ForeignJobError, NotFoundError, UsageError
@@ -26,7 +26,7 @@ from muniment.model.change import (
 )
 from muniment.model.job import JobOrigin, JobState, JobTerms
 from muniment.model.network.dashboard import IgnoreEffect
-from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobOrder, JobPatch, JobView
+from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobSpec, JobView
 from muniment.model.network.lists import MOST_LISTED, ChangeList, JobList
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
@@ -65,7 +65,7 @@ _NETWORK = "network"
 
 def add(
     db: Database,
-    order: JobOrder,
+    order: JobSpec,
     who: str,
     now: int | None = None,
     *,
@@ -75,7 +75,7 @@ def add(
 ) -> JobView:
     """Make a job; raises UsageError for one that makes no sense, PrivateTargetError for targets that are not public."""
     at = now_ms() if now is None else now
-    checked = checked_order(order, at, allow_private=allow_private)
+    checked = checked_spec(order, at, allow_private=allow_private)
     start = JobStart(
         origin=JobOrigin(who, where, order.explanation),
         terms=checked.terms,
@@ -87,7 +87,7 @@ def add(
     return job_view(db, made.job.job_id)
 
 
-def submit(db: Database, order: JobOrder, submission: Submission, *, allow_private: bool) -> tuple[JobView, bool]:
+def submit(db: Database, order: JobSpec, submission: Submission, *, allow_private: bool) -> tuple[JobView, bool]:
     """Make a job that was asked for over a network, and whether it is new: a repeated request finds the one it made."""
     now = now_ms()
     try:

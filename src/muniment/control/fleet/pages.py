@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from muniment.clock import now_ms
+from muniment.control.fleet.job_specs import check_line
 from muniment.control.fleet.jobs import MOST_NUMBER, all_made, job_of
-from muniment.control.fleet.orders import check_line
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.change import SetNice, SetRules, StashPages, UnstashPages
 from muniment.model.network.jobs import (

@@ -7,15 +7,15 @@ from typing import Any
 
 from msgspec import structs
 
-from muniment.control.fleet.orders import checked_order, checked_url
+from muniment.control.fleet.job_specs import checked_spec, checked_url
 from muniment.control.fleet.values import settings_of_values
 from muniment.errors import UsageError
 from muniment.model.job import JobOrigin, JobTerms
-from muniment.model.network.jobs import JobOrder
+from muniment.model.network.jobs import JobSpec
 from muniment.model.network.live import QueuedJob
 from muniment.rules.assignment import tags_for
 from muniment.rules.patterns import Patterns, expand
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs.shown import LiveStart, TakenBeforeError
 from muniment.tracker.open import JobStart, StartPages, submit_job
@@ -30,8 +30,8 @@ def admit(db: Database, queued: QueuedJob, epoch: str, now: int, *, allow_privat
     Raises UsageError for one that makes no sense, PrivateTargetError for a target that is not public.
     """
     url = checked_url(queued.url)
-    order = JobOrder(urls=[url], settings=_values(queued), ignores=_patterns(queued, url), explanation=queued.note)
-    checked = checked_order(order, now, allow_private=allow_private)
+    order = JobSpec(urls=[url], settings=_values(queued), ignores=_patterns(queued, url), explanation=queued.note)
+    checked = checked_spec(order, now, allow_private=allow_private)
     start = JobStart(
         origin=JobOrigin(queued.started_by, queued.started_in, queued.note),
         # as there, a job takes one slot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muniment.errors import UsageError
 from muniment.tracker.db.database import Database
-from muniment.tracker.views.kinds import crawl_directory, has_fleet
+from muniment.tracker.views.tracker_kind import crawl_directory, has_fleet
 
 __all__ = ["refuse_crawl", "refuse_fleet"]
 

@@ -12,7 +12,7 @@ from muniment.errors import UsageError
 from muniment.http.added_headers import given_header, parse_agent, parse_contact
 from muniment.model.mask import redact
 from muniment.rules.rendering.choice import with_engine
-from muniment.settings.table import Command, Option, Settings, defaults, options
+from muniment.settings.option_table import Command, Option, Settings, defaults, options
 from muniment.settings.values import RENDER_TEXTS, is_number, parse_number
 
 __all__ = ["changed_values", "option_value", "refusal_of", "settings_of_values", "written_values"]

@@ -30,7 +30,7 @@ from muniment.model.network.dashboard import (
     UrlStanding,
     card_of,
 )
-from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobOrder, JobPatch, JobView
+from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobSpec, JobView
 from muniment.model.network.lists import MOST_LISTED, ChangeView, PageList, ResultView
 from muniment.model.network.pipelines import PipelineView
 from muniment.model.process import Machine
@@ -231,7 +231,7 @@ class FleetDesk:
         settings = {name: value for name, value in options if value.strip() and name not in ("ignore", "ignore-sets")}
         given = {name: [value for one, value in options if one == name and value.strip()] for name in _PATTERNS}
         sets = [name for text in given["ignore-sets"] for name in text.split(",")]
-        order = JobOrder(urls=urls, settings=settings, ignores=given["ignore"], ignore_sets=sets, explanation=note)
+        order = JobSpec(urls=urls, settings=settings, ignores=given["ignore"], ignore_sets=sets, explanation=note)
         made, _ = jobs.submit(self._db, order, Submission(self._who, None), allow_private=self._allow_private)
         return made.id
 

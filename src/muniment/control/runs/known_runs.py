@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from muniment.errors import MunimentError
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.processes.sqlite import processes_of
 
 __all__ = ["known_runs"]

@@ -12,7 +12,7 @@ from muniment.control.runs.folder import is_run
 from muniment.errors import UsageError
 from muniment.model.url import host_of
 from muniment.procs.children.detached import start_detached
-from muniment.settings.table import options
+from muniment.settings.option_table import options
 
 __all__ = ["start_crawl"]
 

@@ -1,4 +1,4 @@
-"""Hooks of a crawl: the worker process that runs them page by page, and the desk that hands it pages.
+"""Hooks of a crawl: the worker process that runs them page by page, and the supervisor that hands it pages.
 
-Others import: desk, messages, ports, worker.
+Others import: messages, ports, supervisor, worker.
 """

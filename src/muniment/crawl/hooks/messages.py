@@ -1,4 +1,4 @@
-"""The messages between the orchestrator's desk and the worker process that runs hooks."""
+"""The messages between the orchestrator's supervisor and the worker process that runs hooks."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from muniment.crawl.hooks.messages import HookSetup, PlannedHook
-from muniment.crawl.hooks.output import HookOutput, RunSettings
+from muniment.crawl.hooks.record_handler import HookRecordHandler, RunSettings
 from muniment.model.hooks.runs import HookArtifact, HookBatch, HookResult, PriorTry
 from muniment.procs.children.fork_server import ForkServer
-from muniment.procs.hooks.attempt import HookCommand, HookTry
+from muniment.procs.hooks.hook_process import HookCommand, HookProcess
 from muniment.procs.hooks.left_files import FolderState, artifacts, folder_state
 from muniment.procs.hooks.tree_watch import TreeWatch
 from muniment.procs.registry import ProcessRegistry
@@ -61,7 +61,7 @@ Report = Callable[[HookBatch], Awaitable[None]]
 class _Begun:
     """A try that was begun, with what its result needs."""
 
-    def __init__(self, hook: PlannedHook, attempt: int, run: HookTry, output: HookOutput) -> None:
+    def __init__(self, hook: PlannedHook, attempt: int, run: HookProcess, output: HookRecordHandler) -> None:
         self.hook, self.attempt, self.run, self.output = hook, attempt, run, output
 
 
@@ -87,7 +87,7 @@ class HookRunner:
         """Why none of its hooks can run."""
         self._out = Path(setup.out)
         self._background: list[_Begun] = []
-        self._running: set[HookTry] = set()
+        self._running: set[HookProcess] = set()
 
     def stop(self, why: str = "the run was stopped") -> None:
         """End what runs now."""
@@ -153,8 +153,10 @@ class HookRunner:
 
     async def _start(self, hook: PlannedHook, attempt: int) -> _Begun:
         directory = self.target.folder / hook.plugin
-        output = HookOutput(self.target.url, self._links, self._settings)
-        run = HookTry(self._command(hook, attempt, directory), self._registry, self._server, self._watch, output.heard)
+        output = HookRecordHandler(self.target.url, self._links, self._settings)
+        run = HookProcess(
+            self._command(hook, attempt, directory), self._registry, self._server, self._watch, output.heard
+        )
         output.attach(run)
         self._running.add(run)
         if self.obstacle:

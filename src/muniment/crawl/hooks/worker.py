@@ -1,4 +1,4 @@
-"""The worker process that runs hooks: pages come from the desk, a bounded number of them at a time."""
+"""The worker process that runs hooks: pages come from the supervisor, a bounded number of them at a time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from muniment.crawl.hooks.messages import (
     StopHooks,
     WantPagesForHooks,
 )
-from muniment.crawl.hooks.output import RunSettings
 from muniment.crawl.hooks.page_folder import PageFolder
 from muniment.crawl.hooks.pages import HookRunner, HookTarget
+from muniment.crawl.hooks.record_handler import RunSettings
 from muniment.errors import DiskFullError
 from muniment.model.hooks.plugins import CRAWL_EVENTS
 from muniment.model.hooks.runs import HookBatch, HookPage, PageEnd
@@ -55,7 +55,7 @@ class HooksWorker:
         self._wake = asyncio.Event()
 
     def received(self, message: FromDesk) -> None:
-        """Take a message of the desk."""
+        """Take a message of the supervisor."""
         match message:
             case PagesForHooks(pages):
                 self._asked = False

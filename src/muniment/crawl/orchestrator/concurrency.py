@@ -14,7 +14,7 @@ from muniment.crawl.ports import Events
 from muniment.model.event import ChangeEvent
 from muniment.rules.domains import registered_domain
 from muniment.rules.hosts.inflight import InflightFlow, cut, flow_within, is_burst, is_crowded, raised, share_of
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["Concurrency"]
 

@@ -10,7 +10,7 @@ from muniment.crawl.ports import Events
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.event import PauseEvent, ResumeEvent
 from muniment.model.queue import Totals
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["DiskSpace", "Limits", "no_room"]
 

@@ -17,7 +17,7 @@ from muniment.crawl.ports import Events
 from muniment.model.change import AbortJob, Change, ChangeMade, FailJob, PauseJob, ResumeJob, SetValues
 from muniment.model.event import PauseEvent, ResumeEvent, change_events
 from muniment.rules.changes import change_settings
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["FAILED", "LiveSettings"]
 

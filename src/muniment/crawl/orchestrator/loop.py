@@ -75,7 +75,7 @@ class Orchestrator:
             *(self._inflight, events, self._workers, self.stop),
         )
         self.change = self._tasks.in_turn(self.settings.change)
-        self._desk = ControlServer(Path(setup.out), self.change)
+        self._control = ControlServer(Path(setup.out), self.change)
         self._disk = DiskSpace(limits, events)
         self._deaths, self.progress, self.rendering = WorkerDeaths(), Progress(), self._workers.rendering
         events.listen(self.progress.take)
@@ -89,11 +89,11 @@ class Orchestrator:
         tasks = asyncio.create_task(self._tasks.run())
         try:
             await self._begin(resumed=resumed)
-            await self._desk.open()
+            await self._control.open()
             try:
                 outcome = await self._work()
             finally:
-                self._desk.close()
+                self._control.close()
             await self._stop_workers()
         finally:
             tasks.cancel()

@@ -14,7 +14,7 @@ from muniment.model.seed import BadLine, ListProgress, SeedBatch, SeedLine, Seed
 from muniment.model.url import url_key
 from muniment.seeds.read import batches
 from muniment.seeds.source import SeedSource
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["SeedFeed"]
 

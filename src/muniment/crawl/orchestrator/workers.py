@@ -26,7 +26,7 @@ from muniment.model.event import WorkerEvent
 from muniment.model.page import Claim
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import OUT_OF_MEMORY, LaunchedWorker, ending
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["WorkerHandle", "Workers", "most_tabs", "most_workers"]
 

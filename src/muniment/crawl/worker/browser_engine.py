@@ -12,7 +12,7 @@ from muniment.browser.cookies import from_browser, to_browser
 from muniment.browser.faults import BrowserError
 from muniment.browser.options import BrowserSetup, RenderOptions
 from muniment.browser.pool import BrowserPool
-from muniment.browser.ports import PageAnswer, PageOrder, Processes
+from muniment.browser.ports import PageAnswer, Processes, RenderRequest
 from muniment.browser.program import BrowserProgram
 from muniment.crawl import protocol
 from muniment.crawl.pages import Evaluation, Page
@@ -129,10 +129,10 @@ class BrowserEngine(HttpEngine):
         self._failed += page.failure is not None and page.done
         return page
 
-    def _order(self, page: Evaluation, owner: PageOwner) -> PageOrder:
+    def _order(self, page: Evaluation, owner: PageOwner) -> RenderRequest:
         claim, exchange = page.claim, page.exchange
         scripts = "\n".join(text for text in (claim.orders.custom_js, self._options.custom_js) if text)
-        return PageOrder(
+        return RenderRequest(
             PageAnswer(claim.url, exchange.status, exchange.headers, markup(exchange)),
             PageRecording(self._proxy, owner),
             self._options,

@@ -32,7 +32,7 @@ from muniment.rules.hosts.politeness import THROTTLED
 from muniment.rules.retry import is_last, retryable, wait_ms
 from muniment.rules.robots.directives import directives_for
 from muniment.rules.robots.rules import product_token
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = [
     "ReadPolicy",

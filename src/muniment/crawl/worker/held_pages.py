@@ -17,7 +17,7 @@ from muniment.clock import monotonic, steady_ms
 from muniment.fetch.permits import HostPermits, Permits
 from muniment.model.host import HostTerms
 from muniment.model.page import Claim
-from muniment.settings.table import DelayRange
+from muniment.settings.option_table import DelayRange
 
 __all__ = ["HeldPages"]
 

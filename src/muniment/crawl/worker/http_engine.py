@@ -31,7 +31,7 @@ from muniment.rules.robots.rules import DISALLOWED, RobotsAnswer, RobotsRules
 from muniment.rules.rule_engine import IGNORED
 from muniment.rules.session_ids import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 if TYPE_CHECKING:
     from muniment.crawl.worker.hook_ports import HookPorts

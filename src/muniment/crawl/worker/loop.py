@@ -27,7 +27,7 @@ from muniment.errors import DiskFullError, MunimentError, ProtocolError
 from muniment.fetch.client import Client
 from muniment.model.host import HostTerms
 from muniment.model.page import Claim, FinishBatch
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["EngineFactory", "Worker"]
 

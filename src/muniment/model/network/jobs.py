@@ -14,9 +14,9 @@ __all__ = [
     "FailCall",
     "GivenCookie",
     "IgnoresCall",
-    "JobOrder",
     "JobPatch",
     "JobPipeline",
+    "JobSpec",
     "JobView",
     "LinesAnswer",
     "LinesCall",
@@ -53,7 +53,7 @@ class GivenCookie(Struct, frozen=True, kw_only=True):
     """Unix seconds; 0 lasts as long as the job."""
 
 
-class JobOrder(Struct, frozen=True, kw_only=True):
+class JobSpec(Struct, frozen=True, kw_only=True):
     """A new job."""
 
     urls: list[str] = []

@@ -7,7 +7,7 @@ from msgspec import Struct
 from muniment.model.job import JobState
 from muniment.model.pipeline import HostReport, Pipeline
 from muniment.model.queue import Totals
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["ConnectedPipeline", "LiveJob", "LogEntry", "LogPosition", "LogState", "Outside", "QueuedJob", "ShownJob"]
 

@@ -303,7 +303,7 @@ class SessionJob(Struct, frozen=True, kw_only=True):
     """A job as its pipelines need it."""
 
     settings: msgspec.Raw
-    """All settings of the job, as a `settings.table.Settings` object without what belongs to a machine."""
+    """All settings of the job, as a `Settings` object without what belongs to a machine."""
     settings_age: int
     name: str
     own_hosts: list[str]

@@ -1,4 +1,4 @@
 """Hooks on this machine: where they lie, what they need, and how they are run.
 
-Others import: attempt, discovery, left_files, requirements, tree_watch.
+Others import: discovery, hook_process, left_files, requirements, tree_watch.
 """

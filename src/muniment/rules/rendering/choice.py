@@ -10,7 +10,7 @@ from msgspec import structs
 
 from muniment.errors import UsageError
 from muniment.model.rule import Rule
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["is_document", "may_render", "reason_to_render", "wanted_engine", "why_not_rendered", "with_engine"]
 

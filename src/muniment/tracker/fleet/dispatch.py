@@ -29,11 +29,12 @@ from muniment.model.network.sessions import (
     SessionJob,
 )
 from muniment.model.page import Claim, session_of
-from muniment.model.pipeline import SessionEnding
+from muniment.model.pipeline import LEASE_S, SessionEnding
 from muniment.rules.finish_checks import check_finish
 from muniment.rules.worker_deaths import is_suspect, sift
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import sessions, slot_assignments
+from muniment.tracker.fleet.fleet_fingerprint import FleetFingerprint
 from muniment.tracker.fleet.idempotent_claims import (
     ClaimGrant,
     NumberedClaim,
@@ -45,11 +46,10 @@ from muniment.tracker.fleet.idempotent_claims import (
 from muniment.tracker.fleet.job_dispatch import JobClaims, JobDispatch
 from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.fleet.lease_clock import LeaseClock, clock_of
-from muniment.tracker.fleet.leases import LEASE_S, leases_of, tracker_id
+from muniment.tracker.fleet.leases import leases_of, tracker_id
 from muniment.tracker.fleet.open_jobs import OpenJobs
-from muniment.tracker.fleet.outline import Outline
 from muniment.tracker.fleet.page_delivery import PageDelivery
-from muniment.tracker.fleet.session_desk import SessionDesk
+from muniment.tracker.fleet.session_service import SessionService
 
 __all__ = ["Dispatch"]
 
@@ -81,9 +81,9 @@ class Dispatch:
         """Finished pages by what became of them: accepted, repeated or stale."""
         self._clock = clock or clock_of(db)
         self._leases = leases_of(db, self._clock, lease_s)
-        self._desk = SessionDesk(db, self._clock, self._leases)
+        self._service = SessionService(db, self._clock, self._leases)
         self._open_jobs = OpenJobs(db, self._clock, logs)
-        self._outline = Outline(db)
+        self._outline = FleetFingerprint(db)
         self.offered = False
         """Whether the slots of the last claim were at jobs with pages, though none may have been due."""
         self._delivery = PageDelivery(db, self._clock, self._leases)
@@ -96,7 +96,7 @@ class Dispatch:
     @property
     def lease_s(self) -> float:
         """Seconds that a session lasts after its last message."""
-        return self._desk.lease_s
+        return self._service.lease_s
 
     # -- sessions
 
@@ -105,14 +105,14 @@ class Dispatch:
 
         Raises UsageError for an instance or a number of slots that makes no sense.
         """
-        answer, given_back = self._desk.greet(pipeline, call, address)
+        answer, given_back = self._service.greet(pipeline, call, address)
         self._open_jobs.took_back(given_back)
         return answer
 
     def heartbeat(self, pipeline: str, epoch: int, call: HeartbeatCall) -> HeartbeatAnswer:
         """Renew a lease. This and all that follow raise NotFoundError and SessionEndedError."""
-        answer = self._desk.heartbeat(pipeline, epoch, call)
-        if self._desk.forgot(epoch, call):
+        answer = self._service.heartbeat(pipeline, epoch, call)
+        if self._service.forgot(epoch, call):
             # the tracker was restored from a backup: it holds pages for the pipeline that are done, or were given back
             self.end(epoch, SessionEnding.GOODBYE)
             raise SessionEndedError(SessionEnding.LAPSED, epoch)
@@ -120,15 +120,15 @@ class Dispatch:
 
     def news(self, pipeline: str, epoch: int, after: int) -> NewsAnswer:
         """What a pipeline goes by from now on; its number is higher than `after` when that has changed."""
-        return self._desk.news(pipeline, epoch, after)
+        return self._service.news(pipeline, epoch, after)
 
     def session_job(self, pipeline: str, epoch: int, job_id: int) -> SessionJob:
         """A job, as a pipeline needs it."""
-        return self._desk.session_job(pipeline, epoch, job_id)
+        return self._service.session_job(pipeline, epoch, job_id)
 
     def goodbye(self, pipeline: str, epoch: int) -> None:
         """End a session; what it held goes back. Again: nothing."""
-        self._desk.check_own(pipeline, epoch)
+        self._service.check_own(pipeline, epoch)
         self.end(epoch, SessionEnding.GOODBYE)
 
     def end(self, epoch: int, ending: SessionEnding) -> None:
@@ -235,7 +235,7 @@ class Dispatch:
     def permits(self, pipeline: str, epoch: int, call: PermitsCall) -> PermitsAnswer:
         """Take connections back, and divide hosts anew for those that are wanted."""
         sessions.check_live(self._db, pipeline, epoch)
-        works = [self._open_jobs.of(slot.job) for slot in self._desk.news(pipeline, epoch, 0).slots]
+        works = [self._open_jobs.of(slot.job) for slot in self._service.news(pipeline, epoch, 0).slots]
         return self._delivery.permits(epoch, list(dict.fromkeys(works)), call)
 
     def release(self, pipeline: str, epoch: int, call: ReleaseCall) -> ReleaseAnswer:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.page import Claim
 from muniment.rules.host_rotation import HostRotation
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.jobs import store as jobs

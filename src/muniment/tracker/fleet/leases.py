@@ -11,14 +11,13 @@ from abc import ABC, abstractmethod
 
 from sqlalchemy import ColumnElement, bindparam, exists, func, select
 
+from muniment.model.pipeline import LEASE_S
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, retrying_transaction
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.schema.pipelines import servers, sessions, trackers
 
-__all__ = ["LEASE_S", "Leases", "leases_of", "tracker_id"]
+__all__ = ["Leases", "leases_of", "tracker_id"]
 
-LEASE_S = 60.0
-"""Seconds that a session lasts after its last message, unless a server says otherwise."""
 _STEP_MS = 2_000
 """Longest time between two sweeps that counts: a server that was frozen or cut off for longer served nobody."""
 _FORGET_MS = 60_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import func, select
 
 from muniment.model.change import ChangeMade
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs.audit import note
 from muniment.tracker.jobs.terms import PAUSED

@@ -43,7 +43,7 @@ from muniment.rules.job_rules import (
     set_nice,
 )
 from muniment.rules.rule_engine import Ruleset
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import AuditEntry, made_since, note

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select
 from muniment.model.network.live import LiveJob, LogPosition
 from muniment.model.page import PageResult
 from muniment.model.queue import Totals
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, retrying_transaction
 from muniment.tracker.jobs.store import latest_rules
 from muniment.tracker.schema.live import live_jobs

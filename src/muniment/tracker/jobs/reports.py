@@ -10,8 +10,8 @@ from muniment.model.page import PageOutcome
 from muniment.rules.retry import ASKS_AGAIN
 from muniment.rules.skip_causes import BEGINNINGS, OTHER, SkipCause
 from muniment.tracker.db.database import Database
+from muniment.tracker.schema.attempt_budget import IS_LATEST
 from muniment.tracker.schema.tables import attempts, hosts, pages
-from muniment.tracker.schema.tries import IS_LATEST
 
 __all__ = ["done_pages", "given_up", "left_out", "page_urls", "silent_hosts"]
 

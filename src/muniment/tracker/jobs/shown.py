@@ -4,34 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import Boolean, func, literal_column, or_, select, update
 
 from muniment.errors import UsageError
-from muniment.model.job import JobState
 from muniment.model.network.live import LogEntry, LogPosition, LogState, ShownJob
 from muniment.model.pipeline import tags_of
 from muniment.model.queue import Totals
-from muniment.tracker.db.database import Database, retrying_transaction
+from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.jobs.job_log import BEGUN, EntryText, add_entries
 from muniment.tracker.schema.live import live_jobs
 from muniment.tracker.schema.pipelines import trackers
 from muniment.tracker.schema.tables import RESPONSES, job_sums, jobs
 
 __all__ = [
-    "LiveStart", "ShownEnding", "TakenBeforeError", "begin_shown", "begin_taken", "hold_plane", "keep_pipeline",
-    "say_end", "set_ending", "shown_jobs", "unshown_jobs",
+    "LiveStart", "ShownEnding", "ShownLook", "TakenBeforeError", "begin_shown", "begin_taken", "hold_plane",
+    "keep_pipeline", "say_end", "set_ending", "shown_jobs", "unshown_jobs",
 ]  # fmt: skip
 
 _L = live_jobs.c
-_GOING = jobs.c.state.in_([JobState.ACTIVE.value, JobState.DRAINING.value])
-_FLEET = jobs.c.place_id == ""
+_GOING = literal_column("jobs.state IN ('ACTIVE', 'DRAINING')", Boolean())
+_FLEET = literal_column("jobs.place_id = ''", Boolean())
 _SUMS = (
     "pages_captured", "pages_failed", "starts_captured", "requisites_captured", "payload_bytes",
     *(f"responses_{name}" for name in RESPONSES), "errors",
 )  # fmt: skip
 """In the order of `Totals`."""
+
+
+_COLUMNS = (
+    jobs.c.id, _L.ident, jobs.c.state, jobs.c.outcome, jobs.c.settings_age, _L.said, _L.ending, jobs.c.paused,
+    jobs.c.tags, _L.log_score, _L.log_length, _L.unknown, _L.robots,
+)  # fmt: skip
+_NOT_ENDED = literal_column("live_jobs.ending <> 'SHOWN'", Boolean())
+_LOOK = Prepared(
+    select(*_COLUMNS).select_from(jobs.join(live_jobs)).where(_FLEET, or_(_GOING, _NOT_ENDED)).order_by(jobs.c.id)
+)
+_WHOLE = (
+    select(*_COLUMNS, *(func.sum(job_sums.c[name]) for name in _SUMS))
+    .select_from(jobs.join(live_jobs).outerjoin(job_sums, job_sums.c.job_id == jobs.c.id))
+    .group_by(jobs.c.id, live_jobs.c.job_id)
+)
 
 
 class ShownEnding(StrEnum):
@@ -90,23 +105,34 @@ def unshown_jobs(db: Database) -> list[int]:
     return [int(job_id) for job_id in db.connection.execute(found.order_by(jobs.c.id)).scalars()]
 
 
-def shown_jobs(db: Database) -> list[ShownJob]:
-    """How the jobs stand that run, or whose ends Redis does not show yet: one look at all of it."""
-    summed = [func.sum(job_sums.c[name]) for name in _SUMS]
-    rows = db.connection.execute(
-        select(
-            jobs.c.id, _L.ident, jobs.c.state, jobs.c.outcome, jobs.c.settings_age, _L.said, _L.ending, jobs.c.paused,
-            jobs.c.tags, _L.log_score, _L.log_length, _L.unknown, _L.robots, *summed,
+class ShownLook(Struct, frozen=True):
+    """A look at the jobs that Redis shows."""
+
+    jobs: list[ShownJob] = []
+    rows: dict[int, tuple[Any, ...]] = {}
+    """What the database has of each; one that is as before is the same job as before."""
+
+
+def shown_jobs(db: Database, before: ShownLook) -> ShownLook:
+    """How the jobs stand that run, or whose ends Redis does not show yet; sums are made of those that changed alone."""
+    there = {row[0]: row for row in db.rows(_LOOK)}
+    changed = [job_id for job_id, row in there.items() if before.rows.get(job_id) != row]
+    fresh = _changed(db, changed) if changed else {}
+    known = {job.job_id: job for job in before.jobs}
+    jobs = [fresh.get(job_id) or known.get(job_id) for job_id in there]
+    # one that ended meanwhile is in the next look
+    return ShownLook([job for job in jobs if job is not None], there)
+
+
+def _changed(db: Database, job_ids: Sequence[int]) -> dict[int, ShownJob]:
+    """Position and sums come from one statement, so that neither is ahead of the other."""
+    rows = db.connection.execute(_WHOLE.where(jobs.c.id.in_(job_ids)))
+    return {
+        rest[0]: ShownJob(
+            *rest[:7], bool(rest[7]), tags_of(rest[8]), LogState(LogPosition(*rest[9:13]), _totals(rest[13:]))
         )
-        .select_from(jobs.join(live_jobs).outerjoin(job_sums, job_sums.c.job_id == jobs.c.id))
-        .where(_FLEET, or_(_GOING, _L.ending != ShownEnding.SHOWN.value))
-        .group_by(jobs.c.id, live_jobs.c.job_id)
-        .order_by(jobs.c.id)
-    )  # fmt: skip
-    return [
-        ShownJob(*rest[:7], bool(rest[7]), tags_of(rest[8]), LogState(LogPosition(*rest[9:13]), _totals(rest[13:])))
         for rest in rows
-    ]
+    }  # fmt: skip
 
 
 def _totals(sums: Sequence[int | None]) -> Totals:

@@ -16,7 +16,7 @@ from muniment.model.pipeline import SlotLock
 from muniment.rules.job_rules import Rules, compile_ruleset
 from muniment.rules.rendering.choice import may_render
 from muniment.rules.rule_engine import Ruleset
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.schema.changes import job_rulesets
 from muniment.tracker.schema.pipelines import assignments, job_numbers

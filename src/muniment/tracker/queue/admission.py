@@ -26,8 +26,8 @@ from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared
 from muniment.tracker.queue.new_pages import NewPage, NewPages, Offer
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.rejudge import judge_pages
+from muniment.tracker.schema.attempt_budget import TRIED
 from muniment.tracker.schema.tables import pages, relations, repairs
-from muniment.tracker.schema.tries import TRIED
 from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.id_blocks import IdBlocks, last_page
 from muniment.tracker.stores.seen_cache import SeenCache, next_unknown, pack, page_of, unknown

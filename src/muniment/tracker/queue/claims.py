@@ -21,8 +21,8 @@ from muniment.rules.scope import FAR, Scope
 from muniment.rules.worker_deaths import given_up
 from muniment.tracker.db.database import Asked, BatchUpdate, Database, Prepared, Row
 from muniment.tracker.queue.inheritance import Inheritance, before, first_referrers, inheritances, inherited_from
+from muniment.tracker.schema.attempt_budget import TRIED
 from muniment.tracker.schema.tables import CLAIMED, PENDING, pages, seeds
-from muniment.tracker.schema.tries import TRIED
 from muniment.tracker.stores.hosts import Hosts
 
 __all__ = ["Claims", "told_of_answers"]

@@ -16,8 +16,8 @@ from muniment.rules.scope import Scope, Standing
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.new_pages import Offer
+from muniment.tracker.schema.attempt_budget import new_tries
 from muniment.tracker.schema.tables import pages, relations, repairs
-from muniment.tracker.schema.tries import new_tries
 
 __all__ = ["DepthUpdates"]
 

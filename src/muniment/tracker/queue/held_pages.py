@@ -11,8 +11,8 @@ from muniment.model.page import PageResult, PageState, session_of
 from muniment.rules.scope import Standing
 from muniment.tracker.db.database import Database, Lookup
 from muniment.tracker.queue.admission import Parent
+from muniment.tracker.schema.attempt_budget import TRIED
 from muniment.tracker.schema.tables import attempts, pages
-from muniment.tracker.schema.tries import TRIED
 
 __all__ = ["HeldPage", "finished_before", "held_pages"]
 

@@ -17,9 +17,9 @@ from muniment.tracker.jobs.store import apply_reopen, reopen
 from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.payloads import Payloads
+from muniment.tracker.schema.attempt_budget import TRIED, new_tries
 from muniment.tracker.schema.pipelines import sessions
 from muniment.tracker.schema.tables import attempts, fresh_payloads, job_sums, pages, payloads
-from muniment.tracker.schema.tries import TRIED, new_tries
 
 __all__ = ["LostCaptures", "wait_again"]
 

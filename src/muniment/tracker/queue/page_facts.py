@@ -12,8 +12,8 @@ from muniment.model.page import PageOutcome
 from muniment.rules.scope import FAR
 from muniment.tracker.db.database import Database
 from muniment.tracker.queue.page_keys import PageKeys
+from muniment.tracker.schema.attempt_budget import IS_LATEST
 from muniment.tracker.schema.tables import attempts, pages, seeds
-from muniment.tracker.schema.tries import IS_LATEST
 
 __all__ = ["FailedPage", "PageFacts", "failed_pages", "page_facts"]
 

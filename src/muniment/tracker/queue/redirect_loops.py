@@ -16,8 +16,8 @@ from muniment.model.page import LINK_ENTRY, PageResult, PageState
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
 from muniment.tracker.queue.admission import Admission, unpack_children
 from muniment.tracker.queue.depth_updates import DepthUpdates
+from muniment.tracker.schema.attempt_budget import IS_LATEST, TRIED
 from muniment.tracker.schema.tables import attempts, pages, relations, results
-from muniment.tracker.schema.tries import IS_LATEST, TRIED
 from muniment.tracker.stores.cookies import CookieStore
 from muniment.tracker.stores.hosts import Hosts
 

@@ -10,13 +10,13 @@ from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, liter
 from muniment.model.job import JobState
 from muniment.model.page import PageOutcome
 from muniment.rules.retry import ASKS_AGAIN, LONGEST_WAIT_MS
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
 from muniment.tracker.jobs.stash import drip
 from muniment.tracker.jobs.store import any_claimed, any_parked, any_pending, reopen
 from muniment.tracker.queue.counters import Counters, take_out
+from muniment.tracker.schema.attempt_budget import IS_LATEST, new_tries
 from muniment.tracker.schema.tables import PARKED, PENDING, attempts, fresh_payloads, jobs, pages, payloads
-from muniment.tracker.schema.tries import IS_LATEST, new_tries
 
 __all__ = [
     "any_failed",

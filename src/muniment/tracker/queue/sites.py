@@ -13,8 +13,8 @@ from muniment.model.url import host_of
 from muniment.rules.scope import Scope, Standing, on_site, site_paths, start_prefix
 from muniment.tracker.db.database import Database, Prepared, Row
 from muniment.tracker.queue.admission import Admission
+from muniment.tracker.schema.attempt_budget import TRIED
 from muniment.tracker.schema.tables import pages
-from muniment.tracker.schema.tries import TRIED
 from muniment.tracker.stores.hosts import Hosts
 
 __all__ = ["Sites"]

@@ -1,4 +1,4 @@
 """Views: how jobs, pages and pipelines stand, for operators. They only read.
 
-Others import: figures, jobs, kinds, log_lines, machines, pages, pipelines, processes, tries, waiting.
+Others import: attempt_search, figures, jobs, log_lines, machines, pages, pipelines, processes, tracker_kind, waiting.
 """

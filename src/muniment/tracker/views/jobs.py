@@ -14,7 +14,7 @@ from muniment.model.job import JobState
 from muniment.model.network.jobs import JobPipeline, JobView, PageSums, ResponseSums
 from muniment.model.network.lists import ChangeView
 from muniment.model.pipeline import tags_of
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 from muniment.settings.written import written_settings
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.changes import job_changes

@@ -12,9 +12,9 @@ from muniment.model.page import PageState
 from muniment.rules.scope import FAR
 from muniment.tracker.db.database import Database
 from muniment.tracker.queue.page_lookup import find_page
+from muniment.tracker.schema.attempt_budget import IS_LATEST, TRIED
 from muniment.tracker.schema.claims import EPOCH
 from muniment.tracker.schema.tables import BY_SESSION, PENDING, attempts, hosts, pages
-from muniment.tracker.schema.tries import IS_LATEST, TRIED
 from muniment.tracker.stores.results import ResultStore, StoredResult
 from muniment.tracker.views.claims import pipelines_of
 

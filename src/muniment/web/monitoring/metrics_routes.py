@@ -30,7 +30,7 @@ async def _figures(server: ServerState) -> FleetFigures | None:
     if known is not None and monotonic() - known[0] < _KEPT_S:
         return known[1]
     try:
-        found = await server.reads.run(lambda desk: fleet_figures(desk.db), patience_s=_PATIENCE_S)
+        found = await server.reads.run(lambda tracker: fleet_figures(tracker.db), patience_s=_PATIENCE_S)
     except MunimentError:
         server.figures = None
         return None

@@ -13,7 +13,7 @@ from muniment.errors import UsageError
 from muniment.model.network.jobs import IgnoresCall, JobPatch, PatternCall
 from muniment.model.network.lists import ChangeList, JobList
 from muniment.model.network.processes import EndedProcess
-from muniment.web.pages.desk import JobsDesk
+from muniment.web.pages.backend import PagesBackend
 from muniment.web.pages.site import PageSite, PageVisit, answered
 from muniment.web.queries import capture_list, query_of_captures
 
@@ -26,52 +26,52 @@ _MOST_LISTED = 1_000
 
 async def _jobs(visit: PageVisit) -> object:
     state, after, limit = visit.given("state"), _number(visit, "after", 0), _number(visit, "limit", _MOST_LISTED)
-    cards = await visit.site.ask(lambda desk: desk.jobs())
+    cards = await visit.site.ask(lambda backend: backend.jobs())
     numbers = sorted(card.id for card in cards if card.id > after)
-    views = [await visit.site.ask(lambda desk, job=job: desk.view(job)) for job in numbers[:limit]]  # type: ignore[misc]
+    views = [await visit.site.ask(lambda backend, job=job: backend.view(job)) for job in numbers[:limit]]  # type: ignore[misc]
     found = [one for one in views if state in ("", one.state)]
     return JobList(found, numbers[limit - 1] if len(numbers) > limit else None)
 
 
 async def _job(visit: PageVisit) -> object:
-    return await _asked(visit, lambda desk, job: desk.view(job))
+    return await _asked(visit, lambda backend, job: backend.view(job))
 
 
 async def _changes(visit: PageVisit) -> object:
     after = _number(visit, "after", 0)
-    return await _asked(visit, lambda desk, job: ChangeList(desk.changes(job, after), None))
+    return await _asked(visit, lambda backend, job: ChangeList(backend.changes(job, after), None))
 
 
 async def _pages(visit: PageVisit) -> object:
     url = visit.given("url")
-    return await _asked(visit, lambda desk, job: desk.pages(job, url))
+    return await _asked(visit, lambda backend, job: backend.pages(job, url))
 
 
 async def _pause(visit: PageVisit) -> object:
-    return await _acted(visit, lambda desk, job: desk.pause(job))
+    return await _acted(visit, lambda backend, job: backend.pause(job))
 
 
 async def _resume(visit: PageVisit) -> object:
-    return await _acted(visit, lambda desk, job: desk.resume(job))
+    return await _acted(visit, lambda backend, job: backend.resume(job))
 
 
 async def _abort(visit: PageVisit) -> object:
-    return await _acted(visit, lambda desk, job: desk.abort(job))
+    return await _acted(visit, lambda backend, job: backend.abort(job))
 
 
 async def _change(visit: PageVisit) -> object:
     patch, job = await _body(visit, JobPatch), visit.job
-    return await visit.site.act(lambda desk: desk.change(job, patch), visit.visitor, job)
+    return await visit.site.act(lambda backend: backend.change(job, patch), visit.visitor, job)
 
 
 async def _ignores(visit: PageVisit) -> object:
     call, job = await _body(visit, IgnoresCall), visit.job
-    return await visit.site.act(lambda desk: desk.change_ignores(job, call), visit.visitor, job)
+    return await visit.site.act(lambda backend: backend.change_ignores(job, call), visit.visitor, job)
 
 
 async def _try_ignore(visit: PageVisit) -> object:
     call = await _body(visit, PatternCall)
-    return await _asked(visit, lambda desk, job: desk.ignore_effect(job, call.pattern))
+    return await _asked(visit, lambda backend, job: backend.ignore_effect(job, call.pattern))
 
 
 async def _captures(visit: PageVisit) -> object:
@@ -81,7 +81,7 @@ async def _captures(visit: PageVisit) -> object:
 
 async def _processes(visit: PageVisit) -> object:
     given = [visit.given(name) for name in ("type", "status", "machine", "q")]
-    rows, _ = await visit.site.ask(lambda desk: desk.processes(given[0], given[1], given[2], given[3]))
+    rows, _ = await visit.site.ask(lambda backend: backend.processes(given[0], given[1], given[2], given[3]))
     told = [
         {**msgspec.to_builtins(one.process), "state": one.state, "age_s": one.age_s, "cpu_s": one.cpu_s, "rss": one.rss}
         for one in rows
@@ -95,14 +95,14 @@ async def _kill(visit: PageVisit) -> object:
     return EndedProcess(named)
 
 
-async def _asked(visit: PageVisit, question: Callable[[JobsDesk, int], _T]) -> _T:
+async def _asked(visit: PageVisit, question: Callable[[PagesBackend, int], _T]) -> _T:
     job = visit.job
-    return await visit.site.ask(lambda desk: question(desk, job))
+    return await visit.site.ask(lambda backend: question(backend, job))
 
 
-async def _acted(visit: PageVisit, action: Callable[[JobsDesk, int], None]) -> object:
+async def _acted(visit: PageVisit, action: Callable[[PagesBackend, int], None]) -> object:
     job = visit.job
-    await visit.site.act(lambda desk: action(desk, job), visit.visitor, job)
+    await visit.site.act(lambda backend: action(backend, job), visit.visitor, job)
     return await _job(visit)
 
 
@@ -146,7 +146,7 @@ _ROUTES: tuple[tuple[str, str, Callable[[PageVisit], Awaitable[object]], bool], 
 
 
 def api_routes(site: PageSite) -> list[StarletteRoute]:
-    """The routes of the API over a desk."""
+    """The routes of the API over a backend."""
     return [
         StarletteRoute(path, answered(site, _in_json(handler), steers=steers, as_json=True), methods=[method])
         for method, path, handler, steers in _ROUTES

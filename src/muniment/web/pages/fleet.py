@@ -12,17 +12,17 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from muniment.control.fleet.doors import CaptureDoor
+from muniment.control.fleet.backends import CaptureBackend
 from muniment.control.fleet.watch import FleetDesk, FleetMemory
 from muniment.model.network.scopes import TokenScope
-from muniment.web.pages.desk import JobsDesk
+from muniment.web.pages.backend import PagesBackend
 from muniment.web.pages.render import page_text
 from muniment.web.pages.routes import guarded, page_application
 from muniment.web.pages.site import ForbiddenError, PageVisit, SignIn, Visitor, answered, form_of, see_other
 from muniment.web.refusals import RefusedRequestError
 
 if TYPE_CHECKING:
-    from muniment.web.state import Desk, ServerState
+    from muniment.web.state import ServerState, TrackerConnection
 
 __all__ = ["with_pages"]
 
@@ -53,11 +53,11 @@ class FleetSite:
         own = self._server.tracker
         return (own.order.public_url.rstrip("/").lower(),) if own.order.public_url else (own.url,)
 
-    async def ask(self, question: Callable[[JobsDesk], _T]) -> _T:
+    async def ask(self, question: Callable[[PagesBackend], _T]) -> _T:
         """The answer to a question."""
-        return await self._server.reads.run(lambda desk: question(self._desk(desk, "", all_jobs=False)))
+        return await self._server.reads.run(lambda backend: question(self._backend(backend, "", all_jobs=False)))
 
-    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
+    async def look(self, question: Callable[[CaptureBackend], _T]) -> _T:
         """The answer to a question about captures."""
         return await self._server.look(question)
 
@@ -72,19 +72,19 @@ class FleetSite:
             raise ForbiddenError("to end a process needs a token of the scope operate")
         await self._server.kill(process_id)
 
-    async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
+    async def act(self, action: Callable[[PagesBackend], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change that somebody makes."""
         found = await self._server.operators.run(
-            lambda desk: action(self._desk(desk, visitor.name, all_jobs=visitor.may_all))
+            lambda backend: action(self._backend(backend, visitor.name, all_jobs=visitor.may_all))
         )
         changed = job or (found if isinstance(found, int) else 0)
         if changed:
             await self._server.changed(changed)
         return found
 
-    def _desk(self, desk: Desk, who: str, *, all_jobs: bool) -> FleetDesk:
+    def _backend(self, backend: TrackerConnection, who: str, *, all_jobs: bool) -> FleetDesk:
         private = self._server.tracker.order.allow_private
-        return FleetDesk(desk.db, self._memory, who, allow_private=private, all_jobs=all_jobs)
+        return FleetDesk(backend.db, self._memory, who, allow_private=private, all_jobs=all_jobs)
 
 
 class TokenSignIn:
@@ -153,7 +153,7 @@ def _login(error: str, status: int) -> Response:
 
 async def _pipelines(visit: PageVisit) -> Response:
     """How pipelines stand."""
-    rows = await visit.site.ask(lambda desk: desk.pipelines())
+    rows = await visit.site.ask(lambda backend: backend.pipelines())
     return visit.page("pipelines.html", rows=rows)
 
 

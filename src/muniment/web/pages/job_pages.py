@@ -28,7 +28,7 @@ _NOT_OPTIONS = frozenset({"url", "urls", "explanation"})
 async def jobs(visit: PageVisit) -> Response:
     """All jobs, through a filter that its address keeps."""
     text, state, person, sort = (visit.given(name).strip() for name in ("text", "state", "by", "sort"))
-    found = await visit.site.ask(lambda desk: desk.jobs())
+    found = await visit.site.ask(lambda backend: backend.jobs())
     shown = _sorted([one for one in found if _fits(one, text.lower(), state, person.lower())], sort)
     begin = _number(visit.given("from")) or 0
     return visit.page(
@@ -66,11 +66,11 @@ def _number(text: str) -> int | None:
 async def job(visit: PageVisit) -> Response:
     """One job: figures, actions, settings with their history, the end of its log."""
     number, level, pattern = visit.job, visit.given("level"), visit.given("q")
-    card = await visit.site.ask(lambda desk: desk.card(number))
-    settings = await visit.site.ask(lambda desk: desk.settings(number))
-    changes = await visit.site.ask(lambda desk: desk.changes(number))
-    part = await visit.site.ask(lambda desk: desk.log(number, level, pattern, None, _LINES))
-    span, buckets = await visit.site.ask(lambda desk: desk.buckets(number))
+    card = await visit.site.ask(lambda backend: backend.card(number))
+    settings = await visit.site.ask(lambda backend: backend.settings(number))
+    changes = await visit.site.ask(lambda backend: backend.changes(number))
+    part = await visit.site.ask(lambda backend: backend.log(number, level, pattern, None, _LINES))
+    span, buckets = await visit.site.ask(lambda backend: backend.buckets(number))
     return visit.page(
         "job.html",
         plots=plots_of(span, buckets),
@@ -87,31 +87,31 @@ async def log(visit: PageVisit) -> Response:
     """The whole log, page by page."""
     number, level, pattern = visit.job, visit.given("level"), visit.given("q")
     before = _number(visit.given("before"))
-    part = await visit.site.ask(lambda desk: desk.log(number, level, pattern, before, _LINES))
-    card = await visit.site.ask(lambda desk: desk.card(number))
+    part = await visit.site.ask(lambda backend: backend.log(number, level, pattern, before, _LINES))
+    card = await visit.site.ask(lambda backend: backend.card(number))
     return visit.page("log.html", job=card, part=part, level=level, q=pattern, before=before)
 
 
 async def log_download(visit: PageVisit) -> Response:
     """The log as a file."""
     number = visit.job
-    path = await visit.site.ask(lambda desk: desk.log_file(number))
+    path = await visit.site.ask(lambda backend: backend.log_file(number))
     return FileResponse(path, media_type="application/octet-stream", filename=f"job-{number}-events.jsonl")
 
 
 async def why(visit: PageVisit) -> Response:
     """What became of a URL, and why."""
     number, url = visit.job, visit.given("url").strip()
-    card = await visit.site.ask(lambda desk: desk.card(number))
-    found = await visit.site.ask(lambda desk: desk.why(number, url)) if url else None
+    card = await visit.site.ask(lambda backend: backend.card(number))
+    found = await visit.site.ask(lambda backend: backend.why(number, url)) if url else None
     return visit.page("why.html", job=card, url=url, found=found, offers=offers_of(found.url) if found else [])
 
 
 async def ignores(visit: PageVisit) -> Response:
     """The ignore patterns in force."""
     number = visit.job
-    card = await visit.site.ask(lambda desk: desk.card(number))
-    patterns = await visit.site.ask(lambda desk: desk.ignores(number))
+    card = await visit.site.ask(lambda backend: backend.card(number))
+    patterns = await visit.site.ask(lambda backend: backend.ignores(number))
     return visit.page("ignores.html", job=card, patterns=patterns, pattern=visit.given("pattern"), effect=None)
 
 
@@ -123,37 +123,37 @@ async def begin(visit: PageVisit) -> Response:
     urls = f"{visit.given('url')}\n{visit.given('urls')}".split()
     note = visit.given("explanation").strip()
     options = [(name, value) for name, value in visit.form if name not in _NOT_OPTIONS]
-    made = await visit.site.act(lambda desk: desk.begin(urls, note, options), visit.visitor)
+    made = await visit.site.act(lambda backend: backend.begin(urls, note, options), visit.visitor)
     return see_other(f"/jobs/{made}?done=new")
 
 
 async def pause(visit: PageVisit) -> Response:
     """Pause a job."""
     number = visit.job
-    await visit.site.act(lambda desk: desk.pause(number), visit.visitor, number)
+    await visit.site.act(lambda backend: backend.pause(number), visit.visitor, number)
     return see_other(f"/jobs/{number}?done=pause")
 
 
 async def resume(visit: PageVisit) -> Response:
     """Have a paused or aborted job go on."""
     number = visit.job
-    await visit.site.act(lambda desk: desk.resume(number), visit.visitor, number)
+    await visit.site.act(lambda backend: backend.resume(number), visit.visitor, number)
     return see_other(f"/jobs/{number}?done=resume")
 
 
 async def abort(visit: PageVisit) -> Response:
     """End a job."""
     number = visit.job
-    await visit.site.act(lambda desk: desk.abort(number), visit.visitor, number)
+    await visit.site.act(lambda backend: backend.abort(number), visit.visitor, number)
     return see_other(f"/jobs/{number}?done=abort")
 
 
 async def change_settings(visit: PageVisit) -> Response:
     """Change settings and the note; what is as before stays as it is."""
     number, given = visit.job, dict(visit.form)
-    now = {one.name: one.value for one in await visit.site.ask(lambda desk: desk.settings(number))}
+    now = {one.name: one.value for one in await visit.site.ask(lambda backend: backend.settings(number))}
     note = given.pop("explanation", None)
-    card = await visit.site.ask(lambda desk: desk.card(number))
+    card = await visit.site.ask(lambda backend: backend.card(number))
     values = {name: value.strip() or "none" for name, value in given.items() if value.strip() != now.get(name)}
     values = {name: value for name, value in values.items() if value != now.get(name)}
     patch = JobPatch(settings=values)
@@ -161,7 +161,7 @@ async def change_settings(visit: PageVisit) -> Response:
         patch = JobPatch(settings=values, explanation=note)
     elif not values:
         return see_other(f"/jobs/{number}?done=same")
-    await visit.site.act(lambda desk: desk.change(number, patch), visit.visitor, number)
+    await visit.site.act(lambda backend: backend.change(number, patch), visit.visitor, number)
     return see_other(f"/jobs/{number}?done=settings")
 
 
@@ -173,8 +173,8 @@ async def add_ignore(visit: PageVisit) -> Response:
         raise
     except UsageError as error:
         number = visit.job
-        card = await visit.site.ask(lambda desk: desk.card(number))
-        patterns = await visit.site.ask(lambda desk: desk.ignores(number))
+        card = await visit.site.ask(lambda backend: backend.card(number))
+        patterns = await visit.site.ask(lambda backend: backend.ignores(number))
         wrong = IgnoreEffect(valid=False, error=str(error))
         return visit.page(
             "ignores.html", 422, job=card, patterns=patterns, pattern=visit.given("pattern"), effect=wrong
@@ -192,7 +192,7 @@ def _texts(visit: PageVisit, name: str) -> list[str]:
 
 async def _ignores(visit: PageVisit, call: IgnoresCall) -> Response:
     number = visit.job
-    await visit.site.act(lambda desk: desk.change_ignores(number, call), visit.visitor, number)
+    await visit.site.act(lambda backend: backend.change_ignores(number, call), visit.visitor, number)
     return see_other(f"/jobs/{number}/ignores?done=ignores")
 
 

@@ -65,7 +65,7 @@ class _Stream:
         log_filter(self._wanted.level, self._wanted.pattern)
         if not job:
             return
-        end = await self._site.ask(lambda desk: desk.log_end(job))
+        end = await self._site.ask(lambda backend: backend.log_end(job))
         found = _ID.fullmatch(self._wanted.after)
         self._at = int(found[2]) if found and int(found[1]) == job else end
         if self._wanted.after and (not found or int(found[1]) != job or self._at > end):
@@ -94,7 +94,7 @@ class _Stream:
             await asyncio.sleep(_LOG_S)
 
     async def _summaries(self) -> list[bytes]:
-        found = await self._site.ask(lambda desk: desk.jobs())
+        found = await self._site.ask(lambda backend: backend.jobs())
         changed = [card for card in found if self._cards.get(card.id) != card]
         made = []
         for card in changed:
@@ -111,7 +111,7 @@ class _Stream:
 
     async def _news(self) -> bytes | None:
         wanted, at = self._wanted, self._at
-        found = await self._site.ask(lambda desk: desk.news(wanted.job, at, wanted.level, wanted.pattern, _LINES))
+        found = await self._site.ask(lambda backend: backend.news(wanted.job, at, wanted.level, wanted.pattern, _LINES))
         self._at = found.end
         if not found.whole:
             return self._event("gap", {"job": wanted.job})

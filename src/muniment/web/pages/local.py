@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
-from muniment.control.fleet.doors import CaptureDoor
-from muniment.control.runs.desk import RunsDesk
+from muniment.control.fleet.backends import CaptureBackend
+from muniment.control.runs.backend import RunsBackend
 from muniment.web.pages.api import api_routes
-from muniment.web.pages.desk import JobsDesk
+from muniment.web.pages.backend import PagesBackend
 from muniment.web.pages.render import page_text
 from muniment.web.pages.routes import guarded, page_application
 from muniment.web.pages.site import SignIn, Visitor, see_other
@@ -31,21 +31,23 @@ class LocalSite:
 
     local = True
 
-    def __init__(self, desk: RunsDesk, tickets: Tickets, port: int, who: str, title: str, *, read_only: bool) -> None:
-        self._desk, self.title, self.stopping = desk, title, False
+    def __init__(
+        self, backend: RunsBackend, tickets: Tickets, port: int, who: str, title: str, *, read_only: bool
+    ) -> None:
+        self._backend, self.title, self.stopping = backend, title, False
         self.origin = f"http://127.0.0.1:{port}"
         self.sign_in: SignIn = TicketSignIn(tickets, port, Visitor(who, not read_only, not read_only))
         # whoever looks waits for nobody who changes something
         self._readers = ThreadPoolExecutor(_READERS, "reads")
         self._actors = ThreadPoolExecutor(_ACTORS, "changes")
 
-    async def ask(self, question: Callable[[JobsDesk], _T]) -> _T:
+    async def ask(self, question: Callable[[PagesBackend], _T]) -> _T:
         """The answer to a question."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, question, self._desk)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, question, self._backend)
 
-    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
+    async def look(self, question: Callable[[CaptureBackend], _T]) -> _T:
         """The answer to a question about captures."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, question, self._desk)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, question, self._backend)
 
     def is_near(self, request: Request) -> bool:
         """It listens on the loopback alone."""
@@ -53,15 +55,15 @@ class LocalSite:
 
     async def kill(self, process_id: str, visitor: Visitor) -> None:
         """End a process and all below it."""
-        await asyncio.get_running_loop().run_in_executor(self._actors, self._desk.kill, process_id)
+        await asyncio.get_running_loop().run_in_executor(self._actors, self._backend.kill, process_id)
 
-    async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
+    async def act(self, action: Callable[[PagesBackend], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change; it is made by this user, whoever it is in the browser."""
-        return await asyncio.get_running_loop().run_in_executor(self._actors, action, self._desk)
+        return await asyncio.get_running_loop().run_in_executor(self._actors, action, self._backend)
 
     def close(self) -> None:
         """Begin nothing more."""
-        self._desk.close()
+        self._backend.close()
         self._readers.shutdown(wait=False, cancel_futures=True)
         self._actors.shutdown(wait=False, cancel_futures=True)
 

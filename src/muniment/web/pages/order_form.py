@@ -8,7 +8,7 @@ from typing import Literal, get_args, get_origin
 from msgspec import Struct
 
 from muniment.rules.changes import written_value
-from muniment.settings.table import options
+from muniment.settings.option_table import options
 from muniment.settings.written import option_name
 
 __all__ = ["OrderField", "order_fields"]

@@ -18,7 +18,7 @@ async def processes(visit: PageVisit) -> Response:
     """The newest processes that fit."""
     given = {name: visit.given(name).strip() for name in _FIELDS}
     rows, machines = await visit.site.ask(
-        lambda desk: desk.processes(given["type"], given["status"], given["machine"], given["q"])
+        lambda backend: backend.processes(given["type"], given["status"], given["machine"], given["q"])
     )
     return visit.page("processes.html", rows=rows, machines=machines, given=given, types=_TYPES)
 
@@ -26,7 +26,7 @@ async def processes(visit: PageVisit) -> Response:
 async def process(visit: PageVisit) -> Response:
     """One process with its tree and its output."""
     named = str(visit.request.path_params["process"])
-    found = await visit.site.ask(lambda desk: desk.process(named))
+    found = await visit.site.ask(lambda backend: backend.process(named))
     me = next((one for one in found.tree if one.process.id == found.id), None)
     if me is None:
         raise NotFoundError(f"there is no process {named[:40]}")

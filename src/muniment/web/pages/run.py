@@ -15,7 +15,7 @@ import uvloop
 from msgspec import Struct
 
 from muniment.app.signals import stopped_by_signals
-from muniment.control.runs.desk import RunsDesk
+from muniment.control.runs.backend import RunsBackend
 from muniment.control.runs.folder import RunFolder
 from muniment.errors import UsageError
 from muniment.settings.environment import operator_name, processes_directory
@@ -64,7 +64,7 @@ def run_dashboard(
         who = operator_name()
         title = ", ".join(map(str, options.paths[:3])) or "all runs"
         site = LocalSite(
-            RunsDesk(folder, who, processes_directory()), tickets, port, who, title, read_only=options.read_only
+            RunsBackend(folder, who, processes_directory()), tickets, port, who, title, read_only=options.read_only
         )
 
         def tell() -> None:

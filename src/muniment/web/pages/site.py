@@ -12,10 +12,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from muniment.control.fleet.doors import CaptureDoor
+from muniment.control.fleet.backends import CaptureBackend
 from muniment.errors import DiskFullError, ForeignJobError, MunimentError, NotFoundError, TrackerError, UsageError
 from muniment.model.names import told_name
-from muniment.web.pages.desk import JobsDesk
+from muniment.web.pages.backend import PagesBackend
 from muniment.web.pages.render import page_text
 from muniment.web.refusals import RefusedRequestError
 
@@ -81,10 +81,10 @@ class PageSite(Protocol):
     def stopping(self) -> bool:
         """Whether it is about to end."""
 
-    async def ask(self, question: Callable[[JobsDesk], _T]) -> _T:
+    async def ask(self, question: Callable[[PagesBackend], _T]) -> _T:
         """The answer to a question."""
 
-    async def look(self, question: Callable[[CaptureDoor], _T]) -> _T:
+    async def look(self, question: Callable[[CaptureBackend], _T]) -> _T:
         """The answer to a question about captures, which may take seconds."""
 
     def is_near(self, request: Request) -> bool:
@@ -93,7 +93,7 @@ class PageSite(Protocol):
     async def kill(self, process_id: str, visitor: Visitor) -> None:
         """End a process and all below it; raises ForbiddenError."""
 
-    async def act(self, action: Callable[[JobsDesk], _T], visitor: Visitor, job: int = 0) -> _T:
+    async def act(self, action: Callable[[PagesBackend], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change that somebody makes, of a job."""
 
 

@@ -10,18 +10,18 @@ from msgspec import Struct, structs
 
 from muniment.control.fleet.values import settings_of_values
 from muniment.errors import PrivateTargetError, UsageError
-from muniment.fetch.addresses import address_class
+from muniment.fetch.address_policy import address_class
 from muniment.http.netscape import read_cookies
 from muniment.model.cookie import Cookie
 from muniment.model.job import JobTerms
 from muniment.model.mask import masked_url
-from muniment.model.network.jobs import GivenCookie, JobOrder
+from muniment.model.network.jobs import GivenCookie, JobSpec
 from muniment.model.url import MOST_URL, account_of, did_you_mean, host_of, normalise
 from muniment.rules.ignore_sets import chosen
 from muniment.rules.job_rules import Rules
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
-__all__ = ["CheckedOrder", "check_line", "check_public", "checked_order", "checked_terms", "checked_url"]
+__all__ = ["CheckedSpec", "check_line", "check_public", "checked_spec", "checked_terms", "checked_url"]
 
 LIST = "list"
 """`Settings.seed` of a job whose lines come over the network."""
@@ -32,7 +32,7 @@ _NOT_IN_A_COOKIE = re.compile(r"[\x00-\x1f\x7f\u0100-\U0010ffff]")
 _MOST_COOKIE, _MOST_COOKIE_KEY = 65_536, 2_000
 
 
-class CheckedOrder(Struct, frozen=True):
+class CheckedSpec(Struct, frozen=True):
     """A job that can be made."""
 
     name: str
@@ -44,7 +44,7 @@ class CheckedOrder(Struct, frozen=True):
     terms: JobTerms
 
 
-def checked_order(order: JobOrder, now: int, *, allow_private: bool) -> CheckedOrder:
+def checked_spec(order: JobSpec, now: int, *, allow_private: bool) -> CheckedSpec:
     """An order, when it makes sense; raises UsageError, and PrivateTargetError for targets that are not public."""
     settings = settings_of_values(order.settings, "fetch" if order.is_list else "crawl")
     urls = tuple(dict.fromkeys(map(checked_url, order.urls)))
@@ -59,7 +59,7 @@ def checked_order(order: JobOrder, now: int, *, allow_private: bool) -> CheckedO
     ignore = tuple(dict.fromkeys((*settings.ignore, *order.ignores)))
     # of a machine, a job names nothing
     settings = structs.replace(settings, out="", ignore=ignore, seed=LIST if order.is_list else "")
-    return CheckedOrder(
+    return CheckedSpec(
         _name(order, urls),
         settings,
         urls,
@@ -87,7 +87,7 @@ def checked_terms(terms: JobTerms) -> JobTerms:
 _SHOWN = {"concurrency": "max_slots"}
 
 
-def _name(order: JobOrder, urls: Sequence[str]) -> str:
+def _name(order: JobSpec, urls: Sequence[str]) -> str:
     check_line(order.name, "the name", _MOST_NAME)
     return order.name or (host_of(urls[0]) if urls else LIST)
 

@@ -1,11 +1,14 @@
-"""The kind of network of an address, so that a crawl for strangers cannot reach private ones."""
+"""The address policy: the class of an address, and whether it may be reached; pages cannot reach private ones."""
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Collection
 from typing import Literal
 
-__all__ = ["AddressClass", "address_class"]
+from muniment.model.failure import Failure
+
+__all__ = ["AddressClass", "address_class", "permitted"]
 
 
 AddressClass = Literal["public", "loopback", "link-local", "private", "reserved"]
@@ -37,6 +40,15 @@ def address_class(ip: str) -> AddressClass:
     if any(address in net for net in _PRIVATE_V4):
         return "private"
     return "public" if address.is_global and not address.is_multicast else "reserved"
+
+
+def permitted(addresses: tuple[str, ...], allowed: Collection[str]) -> tuple[str, ...] | Failure:
+    """Those of some addresses whose class is allowed, in their order; a failure when there is none."""
+    kept = tuple(ip for ip in addresses if address_class(ip) in allowed)
+    if kept:
+        return kept
+    first = addresses[0]
+    return Failure("private-address", f"{first} is a {address_class(first)} address")
 
 
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -1,4 +1,4 @@
-"""The doors to a fleet: what an operator can ask, whether a server, a database or a directory answers."""
+"""The backends of commands for a fleet: what an operator can ask a server, a database or a directory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from muniment.model.network.captures import CaptureFilter, CaptureRow, PageMade
 from muniment.model.network.jobs import (
     ChangesMade,
     IgnoresCall,
-    JobOrder,
     JobPatch,
+    JobSpec,
     JobView,
     LinesAnswer,
     LinesCall,
@@ -35,13 +35,13 @@ from muniment.model.network.pipelines import (
 from muniment.model.network.sessions import LostAnswer
 from muniment.model.network.tokens import TokenList, TokenOrder
 
-__all__ = ["CaptureDoor", "FleetDoor", "JobDoor"]
+__all__ = ["CaptureBackend", "FleetBackend", "JobBackend"]
 
 
-class JobDoor(Protocol):
+class JobBackend(Protocol):
     """What can be asked of jobs. Every call raises UsageError for what makes no sense."""
 
-    def add(self, order: JobOrder) -> JobView:
+    def add(self, order: JobSpec) -> JobView:
         """Make a job."""
 
     def lines(self, job_id: int, call: LinesCall) -> LinesAnswer:
@@ -96,7 +96,7 @@ class JobDoor(Protocol):
         """Take pages out of the stash."""
 
 
-class FleetDoor(JobDoor, Protocol):
+class FleetBackend(JobBackend, Protocol):
     """What can be asked of a fleet: its jobs, pipelines and tokens."""
 
     def list_pipelines(self) -> PipelineList:
@@ -133,7 +133,7 @@ class FleetDoor(JobDoor, Protocol):
         """Remove a token: its bearer is refused from now on."""
 
 
-class CaptureDoor(Protocol):
+class CaptureBackend(Protocol):
     """Where captures are searched, and their bytes found; every call may raise UsageError and NotFoundError."""
 
     def captures(self, wanted: CaptureFilter) -> list[CaptureRow]:

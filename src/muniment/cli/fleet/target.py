@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from muniment.control.fleet.doors import FleetDoor, JobDoor
+from muniment.control.fleet.backends import FleetBackend, JobBackend
 from muniment.control.place import database_url
 from muniment.errors import UsageError
 from muniment.model.job import JobState
 from muniment.settings.environment import operator_name, server_given
 
-__all__ = ["Where", "fleet_door", "job_door", "one_job", "where_options"]
+__all__ = ["CommandTarget", "fleet_backend", "job_backend", "one_job", "target_options"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _STATES = f"Only jobs in this state: {', '.join(JobState)}. With a directory instead: "
@@ -27,7 +27,7 @@ _FILE = click.Path(path_type=Path)
 _MOST_NUMBER = (1 << 31) - 1
 
 
-class Where(Struct, frozen=True, kw_only=True):
+class CommandTarget(Struct, frozen=True, kw_only=True):
     """What a command line says of where it acts."""
 
     server: str | None = None
@@ -39,7 +39,7 @@ class Where(Struct, frozen=True, kw_only=True):
     out: Path | None = None
 
 
-def where_options(*, directory: bool = False, job_states: bool = False) -> Callable[[_F], _F]:
+def target_options(*, directory: bool = False, job_states: bool = False) -> Callable[[_F], _F]:
     """Options that say where a command acts; it gets them as one value, `where`.
 
     With `directory` also `-o`. With `job_states`, `--state` may also name a state of jobs: the command's `job_state`.
@@ -72,10 +72,10 @@ def where_options(*, directory: bool = False, job_states: bool = False) -> Calla
         @functools.wraps(function)
         def with_where(**given: Any) -> Any:
             # elsewhere `out` is an option of the command itself
-            named = {name: given.pop(name) for name in Where.__struct_fields__ if name != "out" or directory}
+            named = {name: given.pop(name) for name in CommandTarget.__struct_fields__ if name != "out" or directory}
             if job_states:
                 given["job_state"], named["state"] = _divided(named["state"])
-            return function(where=Where(**named), **given)
+            return function(where=CommandTarget(**named), **given)
 
         decorated: Any = with_where
         for option in reversed(options):
@@ -94,7 +94,7 @@ def _divided(given: Sequence[Path]) -> tuple[str, Path | None]:
     return states[0] if states else "", places[0] if places else None
 
 
-def one_job(where: Where, words: Sequence[str], what: str = "") -> tuple[int, Sequence[str]]:
+def one_job(where: CommandTarget, words: Sequence[str], what: str = "") -> tuple[int, Sequence[str]]:
     """The number of a job, and the other arguments; a directory has one crawl, without a number. Raises UsageError."""
     if where.out is not None:
         number, rest = 0, words
@@ -110,7 +110,7 @@ def one_job(where: Where, words: Sequence[str], what: str = "") -> tuple[int, Se
     return number, rest
 
 
-def _or_directory(where: Where) -> str:
+def _or_directory(where: CommandTarget) -> str:
     return "" if where.server or where.database or where.state else ", or -o DIR for the crawl in a directory"
 
 
@@ -121,8 +121,8 @@ def _number(text: str) -> int:
 
 
 @contextmanager
-def fleet_door(where: Where, *, make: bool = False) -> Iterator[FleetDoor]:
-    """The door to a fleet that a command line names; raises UsageError for none, and for two.
+def fleet_backend(where: CommandTarget, *, make: bool = False) -> Iterator[FleetBackend]:
+    """The backend that a command line names; raises UsageError for none, and for two.
 
     With `make`, a tracker that is not there is made.
     """
@@ -137,30 +137,30 @@ def fleet_door(where: Where, *, make: bool = False) -> Iterator[FleetDoor]:
     # who asks a server needs no tracker, and the other way round
     if server is not None:
         from muniment.remote.credentials import server_address  # noqa: PLC0415
-        from muniment.remote.doors import ServerDoor  # noqa: PLC0415
         from muniment.remote.operator import ServerClient  # noqa: PLC0415
+        from muniment.remote.server_backend import ServerBackend  # noqa: PLC0415
 
         address = server_address(server, where.token_file, plain_http=where.plain_http, ca_file=where.ca_file)
         with ServerClient(address) as client:
-            yield ServerDoor(client)
+            yield ServerBackend(client)
         return
-    from muniment.control.fleet.direct import direct_door  # noqa: PLC0415
+    from muniment.control.fleet.database_backend import database_backend  # noqa: PLC0415
 
     database = database_url(where.database) if where.database is not None else ""
-    with direct_door(where.state, database, operator_name(), make=make) as door:
-        yield door
+    with database_backend(where.state, database, operator_name(), make=make) as backend:
+        yield backend
 
 
 @contextmanager
-def job_door(where: Where, *, make: bool = False) -> Iterator[JobDoor]:
+def job_backend(where: CommandTarget, *, make: bool = False) -> Iterator[JobBackend]:
     """The same for jobs, which may also be the crawl of a directory."""
     if where.out is None:
-        with fleet_door(where, make=make) as door:
-            yield door
+        with fleet_backend(where, make=make) as backend:
+            yield backend
         return
     if where.server is not None or where.database is not None or where.token_file or where.plain_http or where.ca_file:
         raise UsageError("-o names the crawl of a directory: leave the options of a server or a database out")
     from muniment.cli.set import the_job  # noqa: PLC0415  (as above)
-    from muniment.control.fleet.directory import DirectoryDoor  # noqa: PLC0415
+    from muniment.control.fleet.directory_backend import DirectoryBackend  # noqa: PLC0415
 
-    yield DirectoryDoor(the_job(where.out, where.state))
+    yield DirectoryBackend(the_job(where.out, where.state))

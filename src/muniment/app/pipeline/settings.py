@@ -12,7 +12,7 @@ from muniment.http.added_headers import given_header
 from muniment.http.credentials import Credentials
 from muniment.remote.credentials import ServerAddress
 from muniment.remote.job import JobTermsInForce
-from muniment.settings.table import Settings
+from muniment.settings.option_table import Settings
 
 __all__ = ["PipelineSettings"]
 

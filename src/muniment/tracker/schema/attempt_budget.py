@@ -1,4 +1,4 @@
-"""Tries: what it takes to give a page new ones, and how many attempts it had in its life."""
+"""The budget of attempts: what gives a page new ones, and how many it had in its life."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attempts as captures: a search in those of all jobs, for a server that has no archive at hand."""
+"""Search in attempts as captures: those of all jobs, for a server that has no archive at hand."""
 
 from __future__ import annotations
 

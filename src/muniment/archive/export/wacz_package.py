@@ -1,4 +1,4 @@
-"""The ZIP of a WACZ: entries written once, hashed on the way, and the two files that describe them."""
+"""The ZIP of a WACZ: entries written once and hashed on the way, `datapackage.json` and its digest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from muniment import __version__
 
-__all__ = ["Description", "Package", "pieces_of"]
+__all__ = ["Description", "WaczPackage", "pieces_of"]
 
 WACZ_VERSION = "1.1.1"
 _PIECE = 1 << 20
@@ -48,7 +48,7 @@ def pieces_of(path: Path, length: int | None = None) -> Iterator[bytes]:
             yield piece
 
 
-class Package:
+class WaczPackage:
     """A WACZ that is being written. The same entries give the same bytes."""
 
     def __init__(self, file: IO[bytes], created_s: int) -> None:

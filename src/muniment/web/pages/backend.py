@@ -23,10 +23,10 @@ from muniment.model.network.lists import ChangeView, PageList, ResultView
 from muniment.model.network.pipelines import PipelineView
 from muniment.model.process import Machine
 
-__all__ = ["JobsDesk"]
+__all__ = ["PagesBackend"]
 
 
-class JobsDesk(Protocol):
+class PagesBackend(Protocol):
     """Every call may raise UsageError, NotFoundError for a job that is not there, and TrackerError."""
 
     def jobs(self) -> list[JobCard]:

@@ -1,4 +1,4 @@
-"""The outline of a fleet: all that waiting requests go by, in few rows.
+"""The fingerprint of a fleet: all that waiting requests go by, in few rows.
 
 It is compared once a second, so that requests which wait for nothing in particular need not look themselves.
 """
@@ -11,7 +11,7 @@ from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.pipelines import assignments, host_permits, pipelines, sessions
 from muniment.tracker.schema.tables import jobs
 
-__all__ = ["Outline"]
+__all__ = ["FleetFingerprint"]
 
 _OPEN = jobs.c.state.in_([literal_column("'ACTIVE'"), literal_column("'DRAINING'")])
 _JOBS = select(jobs.c.id, jobs.c.state, jobs.c.paused, jobs.c.settings_age, jobs.c.nice, jobs.c.concurrency)
@@ -31,7 +31,7 @@ _ASKED = [
 ]
 
 
-class Outline:
+class FleetFingerprint:
     """The outline as it was looked up last."""
 
     def __init__(self, db: Database) -> None:

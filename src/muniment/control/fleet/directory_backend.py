@@ -1,4 +1,4 @@
-"""The door to the crawl in a directory: its run that is under way, or its tracker. It has no number."""
+"""The backend of a crawl in a directory: its run that is under way, or its tracker. It has no number."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from muniment.model.job import JobTerms
 from muniment.model.network.jobs import (
     ChangesMade,
     IgnoresCall,
-    JobOrder,
     JobPatch,
+    JobSpec,
     JobView,
     LinesAnswer,
     LinesCall,
@@ -41,16 +41,16 @@ from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.audit import settings_age
 
-__all__ = ["DirectoryDoor"]
+__all__ = ["DirectoryBackend"]
 
 
-class DirectoryDoor:
+class DirectoryBackend:
     """Asks the crawl of a directory; the numbers of jobs that it is given mean nothing."""
 
     def __init__(self, job: JobDirectory) -> None:
         self._job = job
 
-    def add(self, order: JobOrder) -> JobView:
+    def add(self, order: JobSpec) -> JobView:
         """Jobs are made by `muniment crawl` there."""
         raise _not_here("make a job", "give `muniment crawl URL... -o DIR`")
 

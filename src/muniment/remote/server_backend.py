@@ -1,4 +1,4 @@
-"""The door to a fleet's server: what an operator can ask, as requests."""
+"""The backend of a server: what an operator can ask, as requests."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from muniment.model.network.jobs import (
     ChangesMade,
     FailCall,
     IgnoresCall,
-    JobOrder,
     JobPatch,
+    JobSpec,
     JobView,
     LinesAnswer,
     LinesCall,
@@ -37,10 +37,10 @@ from muniment.model.network.sessions import LostAnswer
 from muniment.model.network.tokens import TokenList, TokenOrder
 from muniment.remote.operator import ServerClient
 
-__all__ = ["ServerDoor"]
+__all__ = ["ServerBackend"]
 
 
-class ServerDoor:
+class ServerBackend:
     """Asks a server; who asks is whose token it is."""
 
     def __init__(self, client: ServerClient) -> None:
@@ -48,7 +48,7 @@ class ServerDoor:
 
     # -- jobs
 
-    def add(self, order: JobOrder) -> JobView:
+    def add(self, order: JobSpec) -> JobView:
         """Make a job, once, however often the request has to be sent."""
         return self._client.send("POST", "/v1/jobs", JobView, order, {"Idempotency-Key": secrets.token_hex(16)})
 

@@ -23,7 +23,7 @@ from muniment.procs.registry import ProcessRegistry
 from muniment.rules.hooks.outcomes import Cut
 from muniment.rules.hooks.records import LineReader
 
-__all__ = ["HookCommand", "HookTry"]
+__all__ = ["HookCommand", "HookProcess"]
 
 _NICE = 10
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.02, 0.2
@@ -50,7 +50,7 @@ class HookCommand(Struct, frozen=True, kw_only=True):
     background: bool
 
 
-class HookTry:
+class HookProcess:
     """A hook that runs. `heard` gets each line of its output, None for one that is too long."""
 
     def __init__(

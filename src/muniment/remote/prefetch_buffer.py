@@ -1,4 +1,4 @@
-"""The stock of a slot: pages that are claimed and not handed to a worker yet, by host."""
+"""The prefetch buffer of a slot: pages that are claimed and not handed to a worker yet, by host."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from muniment.model.page import Claim
 
-__all__ = ["LEAST_STOCK", "ClaimStock", "stock_target"]
+__all__ = ["LEAST_STOCK", "PrefetchBuffer", "stock_target"]
 
 LEAST_STOCK = 100
 """Pages of a job that a slot has in stock, at least."""
@@ -21,7 +21,7 @@ def stock_target(rate: float, out: int) -> int:
     return int(min(_MOST_STOCK, max(LEAST_STOCK, rate * _AHEAD_S, out / 2)))
 
 
-class ClaimStock:
+class PrefetchBuffer:
     """Pages by the number of their host, in the order in which they are to go out. Times are Unix ms."""
 
     def __init__(self) -> None:

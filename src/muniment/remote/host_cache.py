@@ -17,14 +17,14 @@ from muniment.remote.host_shares import HostShares
 from muniment.remote.outbox import FinishNews
 from muniment.rules.robots.rules import RobotsAnswer, settled
 
-__all__ = ["HostDesk"]
+__all__ = ["HostCache"]
 
 _MOST_NAMES, _MOST_ROBOTS = 200_000, 20_000
 _LONG_WAIT_MS = 5_000
 """Pages of a host that is left alone for longer need not be held."""
 
 
-class HostDesk:
+class HostCache:
     """Keeps the names, cookies and robots.txt answers of hosts, and the news of them. Times are Unix ms."""
 
     def __init__(self, job: int, shares: HostShares) -> None:

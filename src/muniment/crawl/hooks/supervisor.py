@@ -33,7 +33,7 @@ from muniment.procs.children.child import Child
 from muniment.procs.children.launch import LaunchedWorker, ending
 from muniment.rules.hooks.outcomes import stopped, was_stopped
 
-__all__ = ["HookDesk", "HookQueue"]
+__all__ = ["HookQueue", "HookSupervisor"]
 
 _LOOK_S = 0.1
 _GRACE_S = 10.0
@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 
 
 class HookQueue(Protocol):
-    """The hooks of one job: all that the desk asks of a tracker. Raises MunimentError."""
+    """The hooks of one job: all that the supervisor asks of a tracker. Raises MunimentError."""
 
     async def due(self, most: int, held: Iterable[bytes]) -> list[HookPage]:
         """The eldest pages that wait for their hooks, but for those that are held."""
@@ -56,7 +56,7 @@ class HookQueue(Protocol):
         """Keep what hooks have done, and the links that they found."""
 
 
-class HookDesk:
+class HookSupervisor:
     """The hooks of one run. A worker that is killed is replaced, and its pages are handed out again."""
 
     def __init__(

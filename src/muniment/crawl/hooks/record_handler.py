@@ -1,4 +1,4 @@
-"""What a hook says while it runs, and what becomes of it at once: links, tags, settings, processes."""
+"""Records that a hook prints while it runs take effect at once: links, tags, settings, processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import structs
 
 from muniment.model.process import Process, ProcessEnding
-from muniment.procs.hooks.attempt import HookTry
+from muniment.procs.hooks.hook_process import HookProcess
 from muniment.procs.registry import ProcessRegistry
 from muniment.rules.hooks.records import (
     BadRecord,
@@ -26,7 +26,7 @@ from muniment.rules.hooks.records import (
     read_line,
 )
 
-__all__ = ["HookOutput", "RunSettings"]
+__all__ = ["HookRecordHandler", "RunSettings"]
 
 _MOST_RECORDS = 100_000
 _LINKS_AT_ONCE = 1000
@@ -65,12 +65,12 @@ class RunSettings:
             _log.warning("hooks: records of type %r are passed over", kind)
 
 
-class HookOutput:
+class HookRecordHandler:
     """The output of one try, line by line."""
 
     def __init__(self, url: str, send: Callable[[list[str]], Awaitable[None]], settings: RunSettings) -> None:
         self._url, self._send, self._settings = url, send, settings
-        self._run: HookTry | None = None
+        self._run: HookProcess | None = None
         self._held: list[str] = []
         self._sending: set[asyncio.Future[None]] = set()
         self.result: ResultRecord | None = None
@@ -78,7 +78,7 @@ class HookOutput:
         self.tags: list[str] = []
         self.records = self.bad_lines = self.links = 0
 
-    def attach(self, run: HookTry) -> None:
+    def attach(self, run: HookProcess) -> None:
         """Name the try that this is the output of."""
         self._run = run
 

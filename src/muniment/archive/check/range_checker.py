@@ -1,4 +1,4 @@
-"""Checking one stretch of a WARC: every member and every record, in one pass and in flat memory."""
+"""Checking a range of a WARC file: every member and every record, in one pass and in flat memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from muniment.archive.warc.digests import sha1_hex
 from muniment.archive.warc.grammar import RecordHeader, is_length, parse_header, violations
 from muniment.archive.warc.inflate import DamageError, MemberReader, next_record
 
-__all__ = ["Checker", "IndexedRecord", "Stretch", "StretchReport"]
+__all__ = ["FileRange", "IndexedRecord", "RangeChecker", "RangeReport"]
 
 _HEADER_END = b"\r\n\r\n"
 _MOST_HEADER = 1 << 20
@@ -27,7 +27,7 @@ _WHOLE = frozenset({"resource", "conversion"})
 """Records whose payload is their block (WARC 1.1 §6.4, §6.8), unless that is an HTTP message."""
 
 
-class Stretch(Struct, frozen=True):
+class FileRange(Struct, frozen=True):
     """A part of a WARC that is checked by itself: members that begin from `start` on and before `end`."""
 
     number: int
@@ -65,8 +65,8 @@ class IndexedRecord(Struct, frozen=True, array_like=True):
     last_modified: str
 
 
-class StretchReport(Struct, frozen=True):
-    """The records and faults of a stretch."""
+class RangeReport(Struct, frozen=True):
+    """The records and faults of a range."""
 
     end: int
     """Where its last member ended; the end of what counts when the rest cannot be read."""
@@ -79,42 +79,42 @@ class StretchReport(Struct, frozen=True):
     found: list[IndexedRecord]
     ids: list[bytes]
     early: list[EarlyReference]
-    """Names whose records may be before the stretch."""
+    """Names whose records may be before the range."""
     near: list[Near]
-    """The last records, for the stretch behind it."""
+    """The last records, for the range behind it."""
     warcinfo: str
     """The last Warcinfo-ID; empty without any."""
 
 
-class Checker:
-    """One pass over one stretch."""
+class RangeChecker:
+    """One pass over one range."""
 
-    def __init__(self, stretch: Stretch) -> None:
-        self._stretch = stretch
+    def __init__(self, file_range: FileRange) -> None:
+        self._range = file_range
         self._records = 0
         self._faults = FaultList()
         self._torn = -1
         self._found: list[IndexedRecord] = []
-        self._ids = IdHeaps(stretch.number)
+        self._ids = IdHeaps(file_range.number)
         self._early: list[EarlyReference] = []
         self._named = 0
         self._near: deque[Near] = deque(maxlen=NEAR)
         self._warcinfo = ""
 
-    def run(self) -> StretchReport:
-        """Read the stretch to its end, past damage where a record can be found behind it."""
-        stretch = self._stretch
-        path = Path(stretch.path)
+    def run(self) -> RangeReport:
+        """Read the range to its end, past damage where a record can be found behind it."""
+        file_range = self._range
+        path = Path(file_range.path)
         # an open file may have been sealed since it was listed
-        path = path if path.exists() else path.with_name(stretch.name)
-        offset = stretch.start
+        path = path if path.exists() else path.with_name(file_range.name)
+        offset = file_range.start
         try:
-            reader = MemberReader(path, stretch.limit, stretch.start)
+            reader = MemberReader(path, file_range.limit, file_range.start)
         except OSError as error:
             self._cannot_read(offset, error)
-            return self._read(stretch.limit)
+            return self._read(file_range.limit)
         try:
-            while reader.position < stretch.end:
+            while reader.position < file_range.end:
                 offset = reader.position
                 try:
                     self._member(reader, offset)
@@ -122,13 +122,13 @@ class Checker:
                     reader.position = self._past_damage(offset, error)
         except OSError as error:
             self._cannot_read(offset, error)
-            reader.position = stretch.limit
+            reader.position = file_range.limit
         finally:
             reader.close()
         return self._read(reader.position)
 
-    def _read(self, end: int) -> StretchReport:
-        return StretchReport(
+    def _read(self, end: int) -> RangeReport:
+        return RangeReport(
             end,
             self._records,
             self._faults.listed(),
@@ -142,9 +142,9 @@ class Checker:
         )
 
     def _past_damage(self, offset: int, error: DamageError) -> int:
-        stretch = self._stretch
-        there = next_record(Path(stretch.path), offset + 1, stretch.end)
-        if there == stretch.limit:
+        file_range = self._range
+        there = next_record(Path(file_range.path), offset + 1, file_range.end)
+        if there == file_range.limit:
             self._torn = offset
             self._fault(offset, "gzip", f"{error}; {there - offset} bytes to the end of the file have no whole record")
         else:
@@ -155,7 +155,7 @@ class Checker:
         self._fault(offset, "gzip", f"cannot be read: {error.strerror}; the rest was not checked")
 
     def _fault(self, offset: int, code: str, text: str) -> None:
-        self._faults.add(Fault(self._stretch.name, offset, code, text))
+        self._faults.add(Fault(self._range.name, offset, code, text))
 
     def _member(self, reader: MemberReader, offset: int) -> None:
         data = reader.whole()
@@ -176,14 +176,14 @@ class Checker:
             self._fault(offset, code, text)
         if isinstance(block, HttpBlock):
             self._note(header, block, offset, reader.position - offset)
-        elif self._stretch.own and header.get("warc-type") == "resource":
+        elif self._range.own and header.get("warc-type") == "resource":
             self._note_resource(header, offset, reader.position - offset)
 
     def _answers_head(self, record_id: str, position: int) -> bool:
         """Whether the next record is the request of this response, and asks for its head alone."""
-        stretch = self._stretch
-        path = Path(stretch.path)
-        reader = MemberReader(path if path.exists() else path.with_name(stretch.name), stretch.limit, position)
+        file_range = self._range
+        path = Path(file_range.path)
+        reader = MemberReader(path if path.exists() else path.with_name(file_range.name), file_range.limit, position)
         try:
             head, _, block = (reader.whole() or b"").partition(_HEADER_END)
         except DamageError:
@@ -226,14 +226,14 @@ class Checker:
                 raise _SpoiltError("header", "no end of the record's header")
             first += piece
         header = parse_header(first[:end])
-        for code, text in violations(header, own=self._stretch.own):
+        for code, text in violations(header, own=self._range.own):
             self._fault(offset, code, text)
         self._remember_fields(header, offset)
         length = header.get("content-length")
         if not is_length(length):
             raise _SpoiltError("length", "no valid Content-Length, so the record's end is unknown")
         block = self._block(header)
-        if self._stretch.own and header.get("warc-type") in _HTTP and not isinstance(block, HttpBlock):
+        if self._range.own and header.get("warc-type") in _HTTP and not isinstance(block, HttpBlock):
             self._fault(offset, "field", f"content-type has no valid value: {header.get('content-type')[:80]!r}")
         self._read_block(block, memoryview(first)[end + 4 :], pieces, int(length), offset)
         return header, block
@@ -291,7 +291,7 @@ class Checker:
             self._fault(offset, "warcinfo", "the file does not begin with a warcinfo record")
         self._remember(offset, record_id, date, header.get("warc-warcinfo-id"), is_info=is_info)
         refers = header.get("warc-refers-to")
-        if not self._stretch.own and _says_where(header):
+        if not self._range.own and _says_where(header):
             refers = ""
         self._follow(offset, date, header.all("warc-concurrent-to"), refers)
         self._pass(record_id, date)
@@ -317,7 +317,7 @@ class Checker:
             self._use(REFERS_TO, refers_to, offset, date, early=early)
 
     def _use(self, field: int, name: str, offset: int, date: str, *, early: bool) -> None:
-        if early and self._stretch.start:
+        if early and self._range.start:
             self._early.append(EarlyReference(field, name, offset, date, self._named))
         else:
             self._ids.used(field, name, offset)
@@ -330,7 +330,7 @@ class Checker:
         if header.get("warc-profile").endswith("/server-not-modified") and block.status != 304:
             self._fault(offset, "http", f"a {block.status} answer stands as one that says not modified")
         digested = header.get("warc-payload-digest") or header.get("warc-type") == "revisit"
-        if self._stretch.own and block.payload_length and not digested:
+        if self._range.own and block.payload_length and not digested:
             self._fault(offset, "field", "response without warc-payload-digest")
         self._found.append(
             IndexedRecord(

@@ -21,7 +21,7 @@ from muniment.control.captures import (
 )
 from muniment.control.fleet import jobs as fleet_jobs
 from muniment.control.fleet import pages as fleet_pages
-from muniment.control.fleet.directory import DirectoryDoor
+from muniment.control.fleet.directory_backend import DirectoryBackend
 from muniment.control.ignore_effect import ignore_effect
 from muniment.control.ignores import in_force
 from muniment.control.place import tracker_place
@@ -68,7 +68,7 @@ from muniment.tracker.jobs import store
 from muniment.tracker.views.jobs import CountWaiting, waiting_counts
 from muniment.tracker.views.waiting import first_url, host_standings
 
-__all__ = ["RunsDesk"]
+__all__ = ["RunsBackend"]
 
 _RATE_S = 10.0
 _PLOTS_S = 5.0
@@ -99,7 +99,7 @@ class _Seen:
         return max(0.0, (done - before) / (now - since)) if now > since else 0.0
 
 
-class RunsDesk:
+class RunsBackend:
     """Answers for all runs of a folder; used by one thread at a time."""
 
     def __init__(self, folder: RunFolder, who: str, home: Path) -> None:
@@ -324,8 +324,8 @@ class RunsDesk:
         out = self.folder.find(job)
         return JobDirectory(out, tracker_place(out), self._who)
 
-    def _door(self, job: int) -> DirectoryDoor:
-        return DirectoryDoor(self._directory(job))
+    def _door(self, job: int) -> DirectoryBackend:
+        return DirectoryBackend(self._directory(job))
 
     @contextmanager
     def _opened(self, job: int) -> Iterator[tuple[Database, int]]:

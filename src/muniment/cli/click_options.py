@@ -17,8 +17,8 @@ from muniment.http.added_headers import parse_agent, parse_contact, parse_header
 from muniment.rules.rendering.choice import with_engine
 from muniment.settings.environment import array_task, contact_given
 from muniment.settings.hooks import HookOptions
+from muniment.settings.option_table import Command, DelayRange, Option, Settings, defaults, options
 from muniment.settings.rendering import RenderSettings
-from muniment.settings.table import Command, DelayRange, Option, Settings, defaults, options
 from muniment.settings.values import (
     RENDER_TEXTS,
     is_number,

@@ -11,15 +11,15 @@ from muniment.app.inputs.ignore_sets import imported_set
 from muniment.app.inputs.scripts import read_script
 from muniment.app.inputs.secrets import read_cookie_file
 from muniment.app.inputs.start_urls import start_urls
-from muniment.cli.options import click_option, read_settings
+from muniment.cli.click_options import click_option, read_settings
 from muniment.control.fleet.values import refusal_of
 from muniment.errors import UsageError
-from muniment.model.network.jobs import GivenCookie, JobOrder
+from muniment.model.network.jobs import GivenCookie, JobSpec
 from muniment.model.rule import Rule
-from muniment.settings.table import Command, options
+from muniment.settings.option_table import Command, options
 from muniment.settings.written import option_name, written_settings
 
-__all__ = ["job_options", "order_of", "read_slots", "read_tags"]
+__all__ = ["job_options", "read_slots", "read_tags", "spec_of"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _OWN = {"state", "database", "explanation"}
@@ -34,7 +34,7 @@ def job_options(function: _F) -> _F:
     return function
 
 
-def order_of(urls: tuple[str, ...], given: dict[str, Any], *, is_list: bool, **terms: Any) -> JobOrder:
+def spec_of(urls: tuple[str, ...], given: dict[str, Any], *, is_list: bool, **terms: Any) -> JobSpec:
     """The order of a command line; raises UsageError."""
     command: Command = "fetch" if is_list else "crawl"
     _refuse_others(command, given)
@@ -51,7 +51,7 @@ def order_of(urls: tuple[str, ...], given: dict[str, Any], *, is_list: bool, **t
             "the cookies alone with --cookies"
         )
     imported = [pattern for file in settings.import_ignores for pattern in imported_set(file).patterns]
-    return JobOrder(
+    return JobSpec(
         urls=list(starts.urls) if starts is not None else [],
         settings=written_settings(structs.replace(settings, seed="list" if is_list else "")),
         ignores=imported,

@@ -10,7 +10,7 @@ from muniment.errors import RefusedError
 from muniment.model.network.sessions import ClaimAnswer, ClaimCall, JobPages, SlotWant
 from muniment.remote.connection import Retries, ServerConnection
 
-__all__ = ["WRONG_ASK", "ClaimDesk"]
+__all__ = ["WRONG_ASK", "ClaimPoller"]
 
 WRONG_ASK = "ask"
 """The code of an error: the server and the pipeline count questions differently."""
@@ -21,7 +21,7 @@ _ENOUGH_S = 0.25
 """A question that waits for pages is taken back after this when it should have asked for more."""
 
 
-class ClaimDesk:
+class ClaimPoller:
     """Asks for pages of one session, for as long as some are wanted."""
 
     def __init__(

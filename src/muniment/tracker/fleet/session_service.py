@@ -36,7 +36,7 @@ from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.schema.pipelines import sessions as sessions_table
 from muniment.tracker.stores.hosts import site_hosts
 
-__all__ = ["SessionDesk"]
+__all__ = ["SessionService"]
 
 _BEATS = 6
 """Heartbeats in a lease."""
@@ -46,7 +46,7 @@ _MOST_REPORT = 1 << 20
 """Bytes of a report."""
 
 
-class SessionDesk:
+class SessionService:
     """Answers pipelines about their sessions."""
 
     def __init__(self, db: Database, clock: LeaseClock, leases: Leases) -> None:

@@ -1,4 +1,4 @@
-"""Traces: what a run makes before it is known whether it may run; a refused one takes that back."""
+"""Rollback of a setup: what a run makes before it is known whether it may run; a refused one takes that back."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from muniment.model.place import TRACKER
 from muniment.procs.lock import FileLock, lock_both, make_directory
 from muniment.tracker.processes.sqlite import PROCESSES_FILE
 
-__all__ = ["Traces", "unless_refused"]
+__all__ = ["SetupRollback", "unless_refused"]
 
 
-class Traces:
+class SetupRollback:
     """The directories of a run, their locks, and what was in them before."""
 
     def __init__(self) -> None:
@@ -83,9 +83,9 @@ def _remove(directory: Path, names: set[str]) -> None:
 
 
 @contextmanager
-def unless_refused() -> Iterator[Traces]:
+def unless_refused() -> Iterator[SetupRollback]:
     """What is made within is taken back when an error or Ctrl-C ends it before it begins; then all is unlocked."""
-    traces = Traces()
+    traces = SetupRollback()
     try:
         yield traces
     except (MunimentError, KeyboardInterrupt):

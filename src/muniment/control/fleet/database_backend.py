@@ -1,4 +1,4 @@
-"""The direct door: a fleet's tracker without a server, by its database."""
+"""The backend without a server: a fleet's tracker, by its database."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from muniment.errors import BusyError, UsageError
 from muniment.model.network.jobs import (
     ChangesMade,
     IgnoresCall,
-    JobOrder,
     JobPatch,
+    JobSpec,
     JobView,
     LinesAnswer,
     LinesCall,
@@ -44,18 +44,18 @@ from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
 
-__all__ = ["DirectDoor", "direct_door"]
+__all__ = ["DatabaseBackend", "database_backend"]
 
 _WHERE = "command line"
 
 
-class DirectDoor:
+class DatabaseBackend:
     """Asks the tracker itself."""
 
     def __init__(self, db: Database, who: str) -> None:
         self._db, self._who = db, who
 
-    def add(self, order: JobOrder) -> JobView:
+    def add(self, order: JobSpec) -> JobView:
         """Make a job; whoever has the database may have any address archived."""
         return jobs.add(self._db, order, self._who, allow_private=True, where=_WHERE)
 
@@ -177,14 +177,14 @@ class DirectDoor:
 
 
 @contextmanager
-def direct_door(state: Path | None, database: str, who: str, *, make: bool) -> Iterator[DirectDoor]:
-    """The door to the tracker in a directory, which nothing else may use meanwhile, or in a database.
+def database_backend(state: Path | None, database: str, who: str, *, make: bool) -> Iterator[DatabaseBackend]:
+    """The backend of the tracker in a directory, which nothing else may use meanwhile, or in a database.
 
     With `make` one that is not there is made. Raises UsageError.
     """
     if state is None:
         with tracker_at(TrackerPlace(Path(), database)) as db:
-            yield DirectDoor(db, who)
+            yield DatabaseBackend(db, who)
         return
     place = TrackerPlace(state)
     if make:
@@ -195,7 +195,7 @@ def direct_door(state: Path | None, database: str, who: str, *, make: bool) -> I
     try:
         with tracker_at(place) as db:
             refuse_fleet(db)
-            yield DirectDoor(db, who)
+            yield DatabaseBackend(db, who)
     finally:
         for descriptor in locks:
             os.close(descriptor)
