@@ -15,7 +15,7 @@ from tests.support.dashboard import Dashboard
 from tests.support.gated_site import GatedSite
 
 from muniment.settings.option_table import options
-from muniment.settings.written import option_name
+from muniment.settings.settings_json import option_name
 
 SITE = {"/": "<a href=/one>1</a><a href=/gone>2</a><a href=/slow>3</a>", "/one": "one", "/slow": "slow"}
 QUIET = ("--quiet", "--no-robots", "--no-sitemaps", "--tries", "1", "--rounds", "0")

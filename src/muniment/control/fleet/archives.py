@@ -13,9 +13,9 @@ from msgspec import structs
 from muniment.archive.hooks.read import file_rows
 from muniment.clock import monotonic
 from muniment.control.captures import payload_of, record_of, search_captures
-from muniment.control.place import POINTER
 from muniment.control.runs.made import hook_file, made_of_page, picture_of
 from muniment.control.runs.replays import Replays
+from muniment.control.tracker_location import POINTER
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.captures import CaptureFilter, CaptureRow, PageMade
 

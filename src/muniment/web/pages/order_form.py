@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from muniment.rules.changes import written_value
 from muniment.settings.option_table import options
-from muniment.settings.written import option_name
+from muniment.settings.settings_json import option_name
 
 __all__ = ["OrderField", "order_fields"]
 
