@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from muniment.crawl.worker import agent as module
+from muniment.crawl.worker import http_session as module
 from muniment.crawl.worker.http_session import HttpSession
 from muniment.model.cookie import Cookie
 
