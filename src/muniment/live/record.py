@@ -86,6 +86,13 @@ class JobRecord:
             self._port.keep_epoch(server)
         self._due = True
 
+    def restore(self, client: Client, server: str) -> None:
+        """Have the record of a job that has ended stand again on a server in this state, for the rest of its time."""
+        job = self._port.job()
+        self.settings.ident = job.ident
+        self._stand(client, job, anew=True, ended=True)
+        self._port.keep_epoch(server)
+
     def _named(self, client: Client, job: LiveJob) -> LiveJob:
         for ident, url in candidates(layout.target_of(self._target, job.settings.seed)):
             if not client.exists(ident):
@@ -93,7 +100,7 @@ class JobRecord:
                 break
         return self._port.job()
 
-    def _stand(self, client: Client, job: LiveJob, *, anew: bool) -> None:
+    def _stand(self, client: Client, job: LiveJob, *, anew: bool, ended: bool = False) -> None:
         ident, log, state = self.ident, layout.log_key(self.ident), self._log.state
         fields = "counted", "log_score", "heartbeat", "last_trimmed_log_entry", AGE
         counted, score, beat, trimmed, age = texts(typed(lambda: client.hmget(ident, *fields)) or [b""] * 5)
@@ -109,22 +116,29 @@ class JobRecord:
                 pipe.delete(log)
                 self._trimmed = before
             self._add(pipe, lines, state.position.score)
-            # what ended an earlier run does not end this one
-            pipe.hdel(ident, *_ENDED, *(("abort_requested", "failed") if anew or counted else ()))
-            if counted in set(JobOutcome):
-                pipe.decr(COUNTERS[JobOutcome(counted)])
+            if not ended:
+                self._begin_run(pipe, counted, anew=anew)
             pipe.hset(ident, mapping=layout.begun_fields(job, ident, self.pipeline_id))
             pipe.hset(ident, mapping=self._sums(state, state.position.score))
             if anew:
                 self.settings.put(pipe, job, max(job.age, whole_number(age) or 0, self.settings.age))
-            for key in (ident, log, *self.settings.keys):
-                pipe.persist(key)
-            pipe.lrem(layout.WORKING, 0, ident)
-            pipe.rpush(layout.WORKING, ident)
+            if ended:
+                end_record(pipe, ident, *_rest(job))
             pipe.publish(layout.UPDATES, ident)
             self._tell_standing(pipe, state, stood=True)
             carry_out(pipe, self._say)
         self._sent, self._score = (state, self.queued), state.position.score
+
+    def _begin_run(self, pipe: Any, counted: str, *, anew: bool) -> None:
+        ident = self.ident
+        # what ended an earlier run does not end this one
+        pipe.hdel(ident, *_ENDED, *(("abort_requested", "failed") if anew or counted else ()))
+        if counted in set(JobOutcome):
+            pipe.decr(COUNTERS[JobOutcome(counted)])
+        for key in layout.job_keys(ident):
+            pipe.persist(key)
+        pipe.lrem(layout.WORKING, 0, ident)
+        pipe.rpush(layout.WORKING, ident)
 
     def rebuild(self) -> None:
         """Have the layout written anew, whatever the server has; raises LookupError, as for a record that is gone."""
@@ -136,9 +150,11 @@ class JobRecord:
         if self._options.announce == "off" or _announced(client, text):
             return
         key = layout.QUEUED if self._options.announce == "queue" else layout.ANNOUNCED
-        typed(lambda: client.zadd(key, {text: now_ms() / 1000}))
-        typed(lambda: client.zremrangebyrank(key, 0, -_MOST_ANNOUNCED - 1))
-        typed(lambda: client.zremrangebyscore(layout.ANNOUNCED, "-inf", now_ms() / 1000 - _ANNOUNCED_S))
+        with client.pipeline() as pipe:
+            pipe.zadd(key, {text: now_ms() / 1000})
+            pipe.zremrangebyrank(key, 0, -_MOST_ANNOUNCED - 1)
+            pipe.zremrangebyscore(layout.ANNOUNCED, "-inf", now_ms() / 1000 - _ANNOUNCED_S)
+            carry_out(pipe, self._say)
 
     # -- what the crawl does
 
@@ -278,6 +294,13 @@ class JobRecord:
                 self._said.clear()
             self._said.add(text)
             self._log.say(text)
+
+
+def _rest(job: LiveJob) -> tuple[dict[str, str], int]:
+    """The last fields of a job that has ended, and for how many seconds its record stays."""
+    ended_at = job.finished_at or now_ms()
+    kept_s = KEPT_S - (now_ms() - ended_at) // 1000
+    return {"finished_at": f"{ended_at / 1000:.3f}", "counted": job.outcome}, max(1, kept_s)
 
 
 def _announced(client: Client, text: str) -> bool:
