@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import uvloop
 
-from muniment.archive.warc.digests import sha1_labels, sha1_of
+from muniment.archive.warc.digest_labels import sha1_labels, sha1_of
 from muniment.archive.warc.members import deflate_member, deflate_quickly, store_member
 from muniment.archive.warc.records import (
     RECORD_END,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from muniment.extract.found_links import cleaned
+from muniment.extract.link_collector import cleaned
 from muniment.extract.links import extract
 from muniment.model.link import FoundAs
 from muniment.model.url import resolve

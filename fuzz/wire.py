@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.support.odd_responses import ODD_RESPONSES
 from tests.support.raw_server import Send
 
-from muniment.fetch.bodies import BodyBuilder, MemoryUse
+from muniment.fetch.body_spool import BodyBuilder, MemoryUse
 from muniment.fetch.wire import ResponseReader
 
 _SPLITS = bytes([3, 1, 7, 40])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -14,9 +15,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.long
 
+UNCOMPILED = {**os.environ, "PIP_NO_COMPILE": "0"}
+"""To compile whole environments of which a few modules run takes longer than all else. Pip takes 0 as yes here."""
+
 
 def script(name: str, out: Path) -> None:
-    done = subprocess.run([ROOT / "scripts" / name, out], capture_output=True, text=True, timeout=580, check=False)
+    done = subprocess.run(
+        [ROOT / "scripts" / name, out], env=UNCOMPILED, capture_output=True, text=True, timeout=580, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -41,7 +47,7 @@ def test_wheel_and_archive_install_into_an_empty_environment(tmp_path: Path) -> 
     lock = ["--no-build-isolation", "--require-hashes", "-r", str(ROOT / "requirements.lock")]
     build = ["--require-hashes", "-r", str(ROOT / "requirements-build.lock")]
     for arguments in (build, lock, ["--no-deps", str(wheel)]):
-        subprocess.run([*pip, "install", *arguments], check=True, timeout=580)
+        subprocess.run([*pip, "install", *arguments], env=UNCOMPILED, check=True, timeout=580)
     assert version(home) == version(ROOT / ".venv")
     subprocess.run([*pip, "uninstall", "--yes", "muniment"], check=True, timeout=60)
     subprocess.run([*pip, "install", "--no-deps", "--no-build-isolation", str(archive)], check=True, timeout=120)

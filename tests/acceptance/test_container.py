@@ -42,7 +42,9 @@ class Image:
         elif step == "RUN":
             line = given.replace("/opt/muniment", str(self.inside("/opt/muniment")))
             line = line.replace("python -m venv", f"{sys.executable} -m venv").replace("--no-cache-dir ", "")
-            done = subprocess.run(line, shell=True, cwd=self.cwd, capture_output=True, text=True, check=False)
+            # all that is installed need not be compiled for this; pip takes 0 as yes here
+            env = {**os.environ, "PIP_NO_COMPILE": "0"}
+            done = subprocess.run(line, shell=True, cwd=self.cwd, env=env, capture_output=True, text=True, check=False)
             assert done.returncode == 0, f"{given}\n{done.stdout}{done.stderr}"
         elif step == "ENV":
             name, value = given.split("=", 1)

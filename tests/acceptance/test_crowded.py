@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.gated_site import GatedSite
 
-from muniment.extract.found_links import MOST_LINKS
+from muniment.extract.link_collector import MOST_LINKS
 
 QUIET = ("--no-robots", "--no-sitemaps", "--ignore", "/n[0-9]", "--workers", 1)
 

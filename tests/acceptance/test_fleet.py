@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from crawled import wait_until
 from tests.support.fleet import Fleet
 from tests.support.gated_site import Answer, GatedSite
 from tests.support.postgres import Postgres
-from warc_reading import captures
+
+from forked import ForkedWithChildren
+from muniment.errors import MunimentError
+from muniment.procs.lock import lock_directory
 
 PER_HOST = 3
 PAGES = 60
@@ -36,7 +42,7 @@ def site_of(pages: int = PAGES, after: float = 0.05, address: str = "127.0.0.1")
 @pytest.fixture(scope="module")
 def fleet(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     place = ("--database", postgres.create("two_servers"))
-    with Fleet(tmp_path_factory.mktemp("fleet") / "work", place, lease_s=10) as fleet:
+    with Fleet(tmp_path_factory.mktemp("fleet") / "work", place, lease_s=10, launch=ForkedWithChildren) as fleet:
         for number in (0, 1):
             fleet.serve()
             fleet.pipeline("--workers", "1", server=number)
@@ -44,13 +50,24 @@ def fleet(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def rows_of(fleet: Fleet, job: str) -> list[dict[str, Any]]:
-    """The rows of all pipelines, once their indexes are there."""
-    found = [fleet.directory(number) / job for number in (0, 1)]
-    wait_until(
-        lambda: all((out / "captures.parquet").exists() for out in found if out.exists()),
-        "the indexes",
-    )
-    return [row for out in found if out.exists() for row in captures(out)]
+    """The rows of all pipelines, once their runs are over.
+
+    One that ran out of pages before the job ended leaves its index in parts until it stops.
+    """
+    found = [out for number in (0, 1) if (out := fleet.directory(number) / job).exists()]
+    wait_until(lambda: not any(is_in_use(out) for out in found), "the ends of the runs")
+    parts = [part for out in found for part in [*out.glob("captures.parquet"), *out.glob("parts/*.parquet")]]
+    return [row for part in parts for row in pq.read_table(part).to_pylist()]
+
+
+def is_in_use(out: Path) -> bool:
+    try:
+        locks = lock_directory(out)
+    except MunimentError:
+        return True
+    for lock in locks:
+        os.close(lock)
+    return False
 
 
 def shown(fleet: Fleet, job: str) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from crawled import wait_until
 from tests.support.fleet import Fleet
 from tests.support.gated_site import Answer, GatedSite
 
+from forked import ForkedWithChildren
+
 OPTIONS = ("--no-robots", "--no-sitemaps", "--per-host", "1", "--page-only", "--no-requisites")
 
 
@@ -22,7 +24,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     It has two slots.
     """
     work = tmp_path_factory.mktemp("orders")
-    with Fleet(work / "work", ("--state", str(work / "state")), lease_s=10) as fleet:
+    with Fleet(work / "work", ("--state", str(work / "state")), lease_s=10, launch=ForkedWithChildren) as fleet:
         fleet.serve()
         for name, slots in (("p0", "1"), ("p1", "2")):
             fleet.pipeline("--workers", "1", "--slots", slots, "--header", f"*=X-Pipeline: {name}")

@@ -59,7 +59,18 @@ def python(plugins: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", environment], check=True, timeout=300)
     program = environment / "bin" / "python"
     subprocess.run(
-        [program, "-m", "pip", "install", "-q", "rich-click", "pydantic", "trafilatura", "lxml_html_clean"],
+        [
+            program,
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--no-compile",
+            "rich-click",
+            "pydantic",
+            "trafilatura",
+            "lxml_html_clean",
+        ],
         check=True,
         timeout=300,
     )

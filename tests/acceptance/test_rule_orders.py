@@ -10,7 +10,7 @@ from typing import Any
 from tests.support.gated_site import Answer, GatedSite
 from warc_reading import records
 
-from muniment.control.place import tracker_place
+from muniment.control.tracker_location import tracker_place
 from muniment.control.verbs.delivery import JobDirectory
 from muniment.control.verbs.rules import replace_rules
 from muniment.http.user_agent import AGENTS

@@ -21,6 +21,7 @@ import pytest
 from options_page import filled
 from tests.support.nginx import Nginx
 
+from forked import ForkedWithChildren
 from muniment.archive.index.parquet import SCHEMA
 from muniment.cli.crawl import crawl
 from muniment.model.failure import FAILURE_CODES
@@ -49,6 +50,12 @@ def _lines(*pages: Path) -> list[str]:
 
 
 # -- commands, SQL and Python
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """The documents say what commands do, and not how Python starts."""
+    return ForkedWithChildren
 
 
 @pytest.fixture

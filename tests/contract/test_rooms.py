@@ -19,7 +19,8 @@ FLOORS = {
         {"check"},
     ),
     "procs": (
-        {"platform"}, {"command_text", "graces", "lock", "shim", "socket", "store", "tree", "watchdog"}, {"files"},
+        {"platform"}, {"command_text", "lock", "shim", "socket", "stop_timeouts", "store", "tree", "watchdog"},
+        {"files"},
         {"registry"},
         {"stop"}, {"children", "sweep"}, {"hooks"},
     ),

@@ -93,7 +93,7 @@ def _blow(kind: str, chance: random.Random) -> Blow:
     return Blow(kind, chance.uniform(0.05, 0.9), chance.randrange(4), lasts)
 
 
-class FleetSite:
+class ServerSite:
     """One maze that six hosts serve; each host's pages are its own."""
 
     def __init__(self, root: Path, pages: int) -> None:
@@ -127,7 +127,7 @@ class FleetRound:
         """Do it all."""
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
-            self._site = FleetSite(self._work / "site", self._pages)
+            self._site = ServerSite(self._work / "site", self._pages)
             stack.enter_context(self._site.server)
             self._postgres = stack.enter_context(Postgres())
             place = ("--database", self._postgres.create("fleet"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pyarrow.parquet as pq
 import pytest
-from fleet_round import FleetSite
+from fleet_round import ServerSite
 from tests.support.fleet import Fleet, wait_for
 from tests.support.postgres import Postgres
 
@@ -26,7 +26,7 @@ def written(directory: Path) -> int:
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_what_a_lost_machine_captured_is_fetched_again(kind: str, tmp_path: Path, postgres: Postgres) -> None:
-    site = FleetSite(tmp_path / "site", PAGES)
+    site = ServerSite(tmp_path / "site", PAGES)
     place = ("--state", str(tmp_path / "state")) if kind == "sqlite" else ("--database", postgres.create("lost_disk"))
     with site.server, Fleet(tmp_path / "work", place, lease_s=5) as fleet:
         fleet.serve()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from fleet_round import FleetSite
+from fleet_round import ServerSite
 from tests.support.fleet import Fleet, wait_for
 
 PAGES = 60
@@ -36,7 +36,7 @@ class InFile:
 
 
 def test_a_restored_tracker_loses_no_page(tmp_path: Path) -> None:
-    site = FleetSite(tmp_path / "site", PAGES)
+    site = ServerSite(tmp_path / "site", PAGES)
     tracker = InFile(tmp_path)
     with site.server, Fleet(tmp_path / "work", tracker.place, lease_s=10) as fleet:
         server = fleet.serve()

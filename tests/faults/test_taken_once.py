@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from tests.support.archivebot import Bot
 from tests.support.nginx import Nginx, free_port
 from tests.support.redis_server import RedisServer, eventually
 from tests.support.served import Served
+
+from forked import ForkedWithChildren
 
 KILLER = """
 import os, signal, sys
@@ -34,6 +37,12 @@ if os.environ.get("KILL_AT"):
 """
 """Kills its process before a command is sent to Redis, or before its answer, counted from the first job taken."""
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 11, 14, 17, 20, 24, 28, 32, 36, 41, 46, 52)
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """A server that is to be killed starts as users start it; what follows it, and the pipeline, need not."""
+    return ForkedWithChildren
 
 
 @pytest.mark.long

@@ -29,22 +29,27 @@ if _ahead:
 """Sets the clock of a process ahead. Python loads this first."""
 
 
+Launch = type[subprocess.Popen[str]]
+"""How a process is started."""
+
+
 class Member:
     """One process of the fleet; `start` again after it has ended."""
 
-    def __init__(self, command: list[str], environment: Mapping[str, str], log: Path) -> None:
-        self._command, self._environment, self._log = command, environment, log
-        self.process: subprocess.Popen[bytes] | None = None
+    def __init__(self, command: list[str], environment: Mapping[str, str], log: Path, launch: Launch) -> None:
+        self._command, self._environment, self._log, self._launch = command, environment, log, launch
+        self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         """Start it."""
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = self._launch(
                 [sys.executable, "-m", "muniment", *self._command],
                 env=dict(self._environment),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                text=True,
                 start_new_session=True,
             )
 
@@ -109,14 +114,22 @@ class Fleet:
     """
 
     def __init__(
-        self, work: Path, place: tuple[str, str], *, lease_s: int = 60, apart_s: int = 0, delay_s: float = 0.0
+        self,
+        work: Path,
+        place: tuple[str, str],
+        *,
+        lease_s: int = 60,
+        apart_s: int = 0,
+        delay_s: float = 0.0,
+        launch: Launch = subprocess.Popen,
     ) -> None:
+        """`launch` starts what needs no clock of its own."""
         self.servers: list[Member] = []
         self.relays: list[Relay] = []
         """One before each server."""
         self.pipelines: list[Member] = []
         self._work, self._place, self._lease_s, self._apart_s = work, place, lease_s, apart_s
-        self._delay_s = delay_s
+        self._delay_s, self._launch = delay_s, subprocess.Popen if apart_s else launch
         self._stack = contextlib.ExitStack()
         self.token = ""
         """Of an operator who may do everything."""
@@ -141,7 +154,7 @@ class Fleet:
         number, port = len(self.servers), free_port()
         command = ["serve", *self._place, "--listen", f"127.0.0.1:{port}", "--lease", str(self._lease_s)]
         log = self._work / f"server-{number}.log"
-        server = Member([*command, "--allow-private", *options], self._environment(number), log)
+        server = Member([*command, "--allow-private", *options], self._environment(number), log, self._launch)
         server.start()
         self.servers.append(server)
         relay = Relay(("127.0.0.1", port), delay_s=self._delay_s)
@@ -161,7 +174,7 @@ class Fleet:
         command = ["pipeline", self.url(server), "-o", str(self.directory(number)), "--allow-private"]
         environment = {**self._environment(number), "MUNIMENT_TOKEN": token}
         log = self._work / f"p{number}.log"
-        pipeline = Member([*command, "--min-free", "0", *options], environment, log)
+        pipeline = Member([*command, "--min-free", "0", *options], environment, log, self._launch)
         pipeline.start()
         self.pipelines.append(pipeline)
         return pipeline
@@ -176,17 +189,22 @@ class Fleet:
 
     def run(self, *command: str, seconds: float = 60.0) -> str:
         """What a command prints; raises RuntimeError when it fails."""
-        done = subprocess.run(
+        with self._launch(
             [sys.executable, "-m", "muniment", *command],
             env={**self._environment(0), "MUNIMENT_TOKEN": self.token},
-            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=seconds,
-            check=False,
-        )
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)}: {done.returncode}: {done.stderr.strip()}")
-        return done.stdout.strip()
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {process.returncode}: {stderr.strip()}")
+        return stdout.strip()
 
     def _environment(self, number: int) -> dict[str, str]:
         ahead = self._apart_s if number % 2 else 0

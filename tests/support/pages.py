@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from muniment.extract.found_links import cleaned
+from muniment.extract.link_collector import cleaned
 from muniment.extract.links import Extraction
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import Claim, FinishBatch, PageResult

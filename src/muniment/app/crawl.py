@@ -13,8 +13,8 @@ from muniment.app.inputs.secrets import Secrets, holds_secrets, read_secrets
 from muniment.app.processes import CommandRow
 from muniment.app.request import Request, RunContext, Watch, output_directory
 from muniment.app.setup_rollback import unless_refused
-from muniment.control.place import tracker_place
 from muniment.control.privacy import is_private, keep_private, make_private
+from muniment.control.tracker_location import tracker_place
 from muniment.errors import UsageError
 from muniment.http.credentials import Credentials
 from muniment.model.names import is_text, no_text

@@ -17,8 +17,8 @@ from muniment.app.signals import stopped_by_signals
 from muniment.archive.event_log import EventLog
 from muniment.archive.hooks.pages import captured_pages
 from muniment.archive.index.journal import CAPTURES, PARTS
-from muniment.control.place import tracker_place
 from muniment.control.privacy import is_private, keep_private
+from muniment.control.tracker_location import tracker_place
 from muniment.crawl.events import Publisher
 from muniment.errors import MunimentError, UsageError
 from muniment.model.event import EventBatch, HookEvent, StopEvent

@@ -14,7 +14,7 @@ from muniment.app.request import RunContext
 from muniment.archive.index.journal import PARTS
 from muniment.model.event import EventBatch, WorkerEvent
 from muniment.model.rule import Rule
-from muniment.rules.rendering.choice import may_render
+from muniment.rules.rendering.needs_browser import may_render
 
 if TYPE_CHECKING:
     from muniment.browser.options import BrowserSetup

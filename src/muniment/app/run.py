@@ -30,8 +30,8 @@ from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport
 from muniment.clock import now_ms
 from muniment.control.fleet.trackers import refuse_crawl
-from muniment.control.place import keep_place
 from muniment.control.privacy import keep_private, make_private
+from muniment.control.tracker_location import keep_place
 from muniment.crawl import protocol
 from muniment.crawl.events import Publisher
 from muniment.crawl.orchestrator.limits import Limits, no_room

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from muniment.app.processes import CommandRow
 from muniment.clock import now_ms
 from muniment.control.fleet.trackers import refuse_fleet
-from muniment.control.place import database_url
+from muniment.control.tracker_location import database_url
 from muniment.errors import TrackerError, TrackerLostError, UsageError
 from muniment.live.address import RedisAddress
 from muniment.live.ports import PlaneOptions

@@ -60,7 +60,7 @@ class SetupRollback:
 def _names() -> set[str]:
     """What a run makes in its directories before its first event, the files of their locks aside."""
     from muniment.app.inputs.seed_list import SPOOLED  # noqa: PLC0415
-    from muniment.control.place import POINTER  # noqa: PLC0415  (a run that may run needs none of it)
+    from muniment.control.tracker_location import POINTER  # noqa: PLC0415  (a run that may run needs none of it)
 
     return {*_database(TRACKER), POINTER, SPOOLED, *_database(PROCESSES_FILE), "processes"}
 

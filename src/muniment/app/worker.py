@@ -134,7 +134,7 @@ def _agent_of(setup: protocol.Setup) -> str:
     settings = setup.settings
     if setup.browser is None:
         return agent_text(settings.user_agent, settings.contact)
-    from muniment.browser.agent import browser_agent  # noqa: PLC0415  (as above)
+    from muniment.browser.user_agent import browser_agent  # noqa: PLC0415  (as above)
 
     major = int(setup.browser.version.partition(".")[0])
     return browser_agent(settings.user_agent, settings.contact, major).text

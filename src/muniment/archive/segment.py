@@ -17,7 +17,7 @@ from muniment.archive.index.journal import JournalEntry, entry_frame, header_fra
 from muniment.archive.index.rows import failure_row, record_row, resource_row
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.warc import records
-from muniment.archive.warc.digests import sha1_label, sha1_of
+from muniment.archive.warc.digest_labels import sha1_label, sha1_of
 from muniment.archive.warc.exchange_records import LARGE, ExchangeRecords, RecordSource, build_records, compress
 from muniment.archive.warc.members import Part, deflate_member, store_member, stream_deflated, stream_stored
 from muniment.archive.warc.records import RECORD_END, ExchangeHeader, WarcInfo

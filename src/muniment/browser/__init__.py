@@ -1,4 +1,4 @@
 """The browser: Chromium as a process, steered over a pipe; what it loads goes through a port that others give it.
 
-Others import: agent, cookies, faults, options, pool, ports, program, rendered, running, traffic.
+Others import: cookies, faults, options, pool, ports, program, rendered, running, traffic, user_agent.
 """

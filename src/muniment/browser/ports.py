@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from muniment.browser.agent import BrowserAgent
 from muniment.browser.options import RenderOptions
 from muniment.browser.traffic import PageTraffic
+from muniment.browser.user_agent import BrowserAgent
 
 __all__ = ["BrowserProcess", "PageAnswer", "Processes", "Recording", "RecordingPort", "RenderRequest"]
 

@@ -14,7 +14,7 @@ from msgspec import structs
 from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.http.added_headers import parse_agent, parse_contact, parse_header
-from muniment.rules.rendering.choice import with_engine
+from muniment.rules.rendering.needs_browser import with_engine
 from muniment.settings.environment import array_task, contact_given
 from muniment.settings.hooks import HookOptions
 from muniment.settings.option_table import Command, DelayRange, Option, Settings, defaults, options

@@ -11,7 +11,7 @@ from muniment.cli.click_options import log_option, out_option, state_option
 from muniment.cli.invocation import Group
 from muniment.cli.set import tell_changes, the_job
 from muniment.control.ignores import built_in_sets, in_force, matching
-from muniment.control.place import tracker_place
+from muniment.control.tracker_location import tracker_place
 from muniment.control.verbs.ignores import add_ignore, add_ignore_set, remove_ignore, remove_ignore_set
 from muniment.errors import UsageError
 from muniment.rules.ignore_sets import built_in

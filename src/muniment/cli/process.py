@@ -16,11 +16,11 @@ from muniment.app.processes import processes_home
 from muniment.cli.click_options import log_option
 from muniment.cli.invocation import Group
 from muniment.control import processes
-from muniment.control.place import database_url
 from muniment.control.processes import ProcessView
+from muniment.control.tracker_location import database_url
 from muniment.errors import UsageError
 from muniment.model.process import Process
-from muniment.procs.graces import SUBTREE_S
+from muniment.procs.stop_timeouts import SUBTREE_S
 from muniment.settings.values import LONGEST_SPAN_S, MOST_ROWS, parse_span
 from muniment.tracker.processes.store import ProcessStore
 

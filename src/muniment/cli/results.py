@@ -10,8 +10,8 @@ import msgspec
 
 from muniment.cli.click_options import log_option, out_option, state_option
 from muniment.cli.display.quantities import counted
-from muniment.control.place import tracker_place
 from muniment.control.results import PageResults, results_of, save_results
+from muniment.control.tracker_location import tracker_place
 
 __all__ = ["results"]
 

@@ -9,7 +9,7 @@ import msgspec
 
 from muniment.cli.click_options import log_option, out_option, state_option
 from muniment.control.fleet.job_specs import checked_terms
-from muniment.control.place import tracker_place
+from muniment.control.tracker_location import tracker_place
 from muniment.control.verbs.delivery import JobDirectory
 from muniment.control.verbs.job import change_terms
 from muniment.control.verbs.nice import set_nice

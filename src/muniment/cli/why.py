@@ -11,7 +11,7 @@ from muniment.cli.click_options import log_option, out_option, state_option
 from muniment.cli.display.quantities import counted
 from muniment.clock import iso_ms
 from muniment.control.hook_reports import hooks_of_page
-from muniment.control.place import tracker_place
+from muniment.control.tracker_location import tracker_place
 from muniment.control.why import Why
 from muniment.control.why import why as explain
 from muniment.tracker.queue.page_lookup import Parents

@@ -1,5 +1,5 @@
 """What operators ask of a directory: check, export, inspect, list, explain; `verbs` has what they change.
 
-Others import: check, export, hook_reports, hook_settings, hooks, ignores, indexes, inspect, missing_rows, place,
-privacy, process_pages, processes, results, why.
+Others import: check, export, hook_reports, hook_settings, hooks, ignores, indexes, inspect, missing_rows, privacy,
+process_pages, processes, results, tracker_location, why.
 """

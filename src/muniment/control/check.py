@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from muniment.archive.check.directory import CheckReport, Fault, check, is_own
 from muniment.archive.check.pool import Enrol
-from muniment.control.place import POINTER
 from muniment.control.privacy import is_private, keep_private
+from muniment.control.tracker_location import POINTER
 from muniment.model.place import TRACKER
 from muniment.procs.lock import EVENTS_FILE, lock_directory
 from muniment.procs.registry import ProcessPlan, ProcessRegistry

@@ -13,7 +13,7 @@ from muniment.archive.check.ids import IdHeaps, IdJudge
 from muniment.archive.index.journal import PARTS
 from muniment.archive.index.read import rows
 from muniment.archive.index.repeated_lines import write_again
-from muniment.control.place import tracker_place
+from muniment.control.tracker_location import tracker_place
 from muniment.errors import ArchiveError, TrackerError, TrackerLostError, UsageError
 from muniment.model.place import TRACKER
 from muniment.tracker.connect import tracker_at, tracker_to_read

@@ -12,7 +12,7 @@ from muniment.control.processes import ProcessView, ended, files_of, find, open_
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.process import Machine, Process, ProcessFilter
 from muniment.procs.files import STREAMS
-from muniment.procs.graces import COMMAND_S
+from muniment.procs.stop_timeouts import COMMAND_S
 from muniment.tracker.processes.store import ProcessStore
 
 __all__ = [

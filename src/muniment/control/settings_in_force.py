@@ -5,7 +5,7 @@ from __future__ import annotations
 from muniment.model.network.dashboard import SettingValue
 from muniment.rules.changes import written_value
 from muniment.settings.option_table import options
-from muniment.settings.written import command_of, option_name
+from muniment.settings.settings_json import command_of, option_name
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 

@@ -19,7 +19,7 @@ from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
 from muniment.model.url import did_you_mean, is_web, normalise, origin_of, shortened
 from muniment.rules.job_rules import Rules, rule_named
-from muniment.rules.rendering.choice import reason_to_render, wanted_engine, why_not_rendered
+from muniment.rules.rendering.needs_browser import reason_to_render, wanted_engine, why_not_rendered
 from muniment.rules.retry import is_failed
 from muniment.rules.robots.line import RefusingLine, refusing_line
 from muniment.rules.robots.rules import DISALLOWED, product_token

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from muniment.extract.attributes import refresh_target, rel_found_as, srcset_urls
-from muniment.extract.found_links import cleaned
+from muniment.extract.link_collector import cleaned
 from muniment.model.link import FoundAs
 
 __all__ = ["header_directives", "header_links", "redirect_reference"]

@@ -11,7 +11,7 @@ from turbohtml import Document, Element, TokenType, parse, tokenize
 from muniment.extract.attributes import LAZY, lazy_links, refresh_target, rel_found_as, srcset_urls
 from muniment.extract.charset import decode
 from muniment.extract.css import css_links
-from muniment.extract.found_links import MOST_LINKS, FoundLinks
+from muniment.extract.link_collector import MOST_LINKS, LinkCollector
 from muniment.extract.queries import encode_queries
 from muniment.extract.structured import json_ld_links
 from muniment.model.link import FoundAs
@@ -19,8 +19,8 @@ from muniment.model.link import FoundAs
 __all__ = ["html_links"]
 
 _Get = Callable[[str], str | None]
-_Special = Callable[[_Get, FoundLinks], None]
-_Visit = Callable[[str, _Get, Iterable[str], FoundLinks], None]
+_Special = Callable[[_Get, LinkCollector], None]
+_Visit = Callable[[str, _Get, Iterable[str], LinkCollector], None]
 
 # Looking up elements by tag is the fastest question turbohtml answers, but styles and backgrounds may be anywhere.
 # So they are asked for first, and only where one of them holds a URL does a slower selection take everything at once,
@@ -104,7 +104,7 @@ _TWO_BYTE = {**dict.fromkeys(_LITTLE, "utf-16-le"), "utf-16be": "utf-16-be", "un
 _XHTML_EMPTY = re.compile(rb"<(script|style|title|textarea|iframe|noscript|noframes)\b([^<>]*+)(?<=/)>")
 
 
-def html_links(payload: bytes, charset: str | None, found: FoundLinks, *, xhtml: bool = False) -> None:
+def html_links(payload: bytes, charset: str | None, found: LinkCollector, *, xhtml: bool = False) -> None:
     """Collect the references of an HTML document, whatever its bytes; `charset` is the header's, if any."""
     two_byte = _TWO_BYTE.get((charset or "").lower())
     if two_byte or payload[:2] in {b"\xff\xfe", b"\xfe\xff"}:
@@ -134,7 +134,7 @@ def _slices(payload: bytes) -> Iterator[bytes]:
         at = end
 
 
-def _visit_slice(part: bytes, charset: str | None, found: FoundLinks, most: int) -> str | None:
+def _visit_slice(part: bytes, charset: str | None, found: LinkCollector, most: int) -> str | None:
     """Collect the references of one part, of `most` tokens at most; what encoding it turned out to have."""
     if len(part) > _MOST_WITH_NULS:
         part = part.replace(b"\0", b"")
@@ -164,7 +164,7 @@ def _parsed(markup: bytes | str, charset: str | None) -> Document:
         return parse(markup, positions=False, allow_declarative_shadow_roots=False)
 
 
-def _visit_tree(document: Document, found: FoundLinks, levels: int) -> None:
+def _visit_tree(document: Document, found: LinkCollector, levels: int) -> None:
     elements: Iterable[Element] = document.iter_elements(_TAGS)
     visit: _Visit = _visit
     if any(map(_holds_url, document.select(_ANYWHERE))):
@@ -190,7 +190,7 @@ def _visit_tree(document: Document, found: FoundLinks, levels: int) -> None:
                 json_ld_links(element.text, found.add)
 
 
-def _visit_text(markup: str, found: FoundLinks, levels: int) -> None:
+def _visit_text(markup: str, found: LinkCollector, levels: int) -> None:
     """A document within the document (`srcdoc`), whose tags its own count did not show and whose base is its own."""
     base = found.base
     if _may_explode(markup.encode("utf-8", "replace")):
@@ -208,7 +208,7 @@ def _holds_url(element: Element) -> bool:
     return "(" in (element.attr("style") or "") or any(map(element.attr, ("background", *_LATE)))
 
 
-def _visit_tokens(text: str, found: FoundLinks, levels: int, most: int = _MOST_TOKENS) -> None:
+def _visit_tokens(text: str, found: LinkCollector, levels: int, most: int = _MOST_TOKENS) -> None:
     inside = None
     for token in islice(tokenize(text), most):
         kind = token.type
@@ -230,7 +230,7 @@ def _visit_tokens(text: str, found: FoundLinks, levels: int, most: int = _MOST_T
             inside = None
 
 
-def _visit_with_style(tag: str, get: _Get, names: Iterable[str], found: FoundLinks) -> None:
+def _visit_with_style(tag: str, get: _Get, names: Iterable[str], found: LinkCollector) -> None:
     _visit(tag, get, names, found)
     style = get("style")
     if style:
@@ -243,7 +243,7 @@ def _visit_with_style(tag: str, get: _Get, names: Iterable[str], found: FoundLin
             found.add(value, _DATA_SRC)
 
 
-def _visit(tag: str, get: _Get, names: Iterable[str], found: FoundLinks) -> None:
+def _visit(tag: str, get: _Get, names: Iterable[str], found: LinkCollector) -> None:
     for name, found_as in _PLAIN.get(tag, ()):
         value = get(name)
         if value:
@@ -258,20 +258,20 @@ def _visit(tag: str, get: _Get, names: Iterable[str], found: FoundLinks) -> None
         special(get, found)
 
 
-def _add_set(value: str | None, found_as: FoundAs, found: FoundLinks) -> None:
+def _add_set(value: str | None, found_as: FoundAs, found: LinkCollector) -> None:
     if value:
         for url in srcset_urls(value):
             found.add(url, found_as)
 
 
-def _visit_link(get: _Get, found: FoundLinks) -> None:
+def _visit_link(get: _Get, found: LinkCollector) -> None:
     found_as = rel_found_as(get("rel") or "", FoundAs.LINK)
     if found_as is not None:
         found.add(get("href") or "", found_as)
         _add_set(get("imagesrcset"), _SRCSET, found)
 
 
-def _visit_meta(get: _Get, found: FoundLinks) -> None:
+def _visit_meta(get: _Get, found: LinkCollector) -> None:
     content = get("content")
     if not content:
         return
@@ -286,18 +286,18 @@ def _visit_meta(get: _Get, found: FoundLinks) -> None:
         found.add(refresh_target(content), FoundAs.META_REFRESH)
 
 
-def _visit_base(get: _Get, found: FoundLinks) -> None:
+def _visit_base(get: _Get, found: LinkCollector) -> None:
     if found.base is None:
         found.base = get("href")
 
 
-def _visit_form(get: _Get, found: FoundLinks) -> None:
+def _visit_form(get: _Get, found: LinkCollector) -> None:
     found.posting = (get("method") or "get").strip().lower() in _NO_LINKS
     if not found.posting:
         found.add(get("action") or "", FoundAs.FORM)
 
 
-def _visit_button(get: _Get, found: FoundLinks) -> None:
+def _visit_button(get: _Get, found: LinkCollector) -> None:
     """A button's own address, as a form's: it may say another method than the form that it is in."""
     action = get("formaction")
     if action:
@@ -306,23 +306,23 @@ def _visit_button(get: _Get, found: FoundLinks) -> None:
             found.add(action, FoundAs.FORM)
 
 
-def _visit_input(get: _Get, found: FoundLinks) -> None:
+def _visit_input(get: _Get, found: LinkCollector) -> None:
     _visit_button(get, found)
     if (get("type") or "").strip().lower() == "image":
         found.add(get("src") or "", FoundAs.IMG)
 
 
-def _visit_param(get: _Get, found: FoundLinks) -> None:
+def _visit_param(get: _Get, found: LinkCollector) -> None:
     if (get("name") or "").strip().lower() in {"movie", "src", "filename", "url"}:
         found.add(get("value") or "", FoundAs.OBJECT)
 
 
-def _visit_applet(get: _Get, found: FoundLinks) -> None:
+def _visit_applet(get: _Get, found: LinkCollector) -> None:
     for archive in (get("archive") or "").split(","):
         found.add(archive.strip(), FoundAs.OBJECT)
 
 
-def _visit_svg_anchor(get: _Get, found: FoundLinks) -> None:
+def _visit_svg_anchor(get: _Get, found: LinkCollector) -> None:
     if get("href") is None:
         found.add(get("xlink:href") or "", _A)
 

@@ -13,8 +13,8 @@ from muniment.extract import coding
 from muniment.extract.charset import decode, label
 from muniment.extract.css import css_links
 from muniment.extract.feed import FEED_ROOTS, feed_links
-from muniment.extract.found_links import MOST_LINKS, FoundLinks, cleaned
 from muniment.extract.html import html_links
+from muniment.extract.link_collector import MOST_LINKS, LinkCollector, cleaned
 from muniment.extract.sitemap import robots_sitemaps, sitemap_links, text_sitemap_links
 from muniment.extract.structured import manifest_links
 from muniment.extract.url_list import list_links
@@ -67,7 +67,7 @@ def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = Fou
     How the document itself was found says what it is for: sitemaps and manifests come under all kinds of types.
     """
     media_type = content_type.partition(";")[0].strip().lower()
-    found = FoundLinks()
+    found = LinkCollector()
     if found_as is FoundAs.START_LIST:
         list_links(payload, label(content_type), found)
     elif found_as is _SITEMAP and _read_sitemap(payload, media_type, label(content_type), found):
@@ -95,7 +95,7 @@ def _pages(anchors: Iterable[str]) -> set[str]:
     return {cleaned(raw).partition("#")[0] for raw in anchors}
 
 
-def _read_other(payload: bytes, media_type: str, charset: str | None, found_as: FoundAs, found: FoundLinks) -> None:
+def _read_other(payload: bytes, media_type: str, charset: str | None, found_as: FoundAs, found: LinkCollector) -> None:
     """Read what is not shown as a page."""
     if found_as is FoundAs.ROBOTS:
         for address in robots_sitemaps(decode(payload, charset)):
@@ -106,7 +106,7 @@ def _read_other(payload: bytes, media_type: str, charset: str | None, found_as: 
         manifest_links(decode(payload, charset), found.add)
 
 
-def _read_sitemap(payload: bytes, media_type: str, charset: str | None, found: FoundLinks) -> bool:
+def _read_sitemap(payload: bytes, media_type: str, charset: str | None, found: LinkCollector) -> bool:
     """Read what was asked for as a sitemap, whatever its type says; False when it is a page of words instead."""
     if payload.startswith(_GZIP):
         payload = coding.decode(payload, "gzip", MOST_SITEMAP)
@@ -119,7 +119,7 @@ def _read_sitemap(payload: bytes, media_type: str, charset: str | None, found: F
     return True
 
 
-def _read_xml(text: str, found: FoundLinks, *, as_page: bool) -> bool:
+def _read_xml(text: str, found: LinkCollector, *, as_page: bool) -> bool:
     """Read a sitemap or a feed; False when it is neither."""
     root, attributes = root_of(text)
     for sheet in style_sheets(text):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 
-from muniment.extract.found_links import FoundLinks, cleaned
+from muniment.extract.link_collector import LinkCollector, cleaned
 from muniment.model.link import FoundAs
 
 __all__ = ["encode_queries"]
@@ -31,7 +31,7 @@ _KEPT = frozenset(range(0x21, 0x7F)) - frozenset(b"\"#<>'")
 _ENCODED = tuple(chr(byte) if byte in _KEPT else f"%{byte:02X}" for byte in range(256))
 
 
-def encode_queries(found: FoundLinks, encoding: str | None) -> None:
+def encode_queries(found: LinkCollector, encoding: str | None) -> None:
     """Percent-encode the queries of a document's references in its charset, by the Encoding Standard's name."""
     if encoding is None or encoding in _UNICODE:
         return

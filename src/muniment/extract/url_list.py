@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from muniment.extract.charset import decode
-from muniment.extract.found_links import FoundLinks
+from muniment.extract.link_collector import LinkCollector
 from muniment.model.link import FoundAs
 
 __all__ = ["list_links"]
 
 
-def list_links(payload: bytes, charset: str | None, found: FoundLinks) -> None:
+def list_links(payload: bytes, charset: str | None, found: LinkCollector) -> None:
     """Take the lines of a list; one without a scheme is of HTTP."""
     for line in decode(payload, charset).splitlines():
         url = line.strip()

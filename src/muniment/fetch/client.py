@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muniment.clock import monotonic, now_us
-from muniment.fetch.bodies import EMPTY_BODY, PROCESS_USE, BodyBuilder
+from muniment.fetch.body_spool import EMPTY_BODY, PROCESS_USE, BodyBuilder
 from muniment.fetch.config import FetchConfig
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection

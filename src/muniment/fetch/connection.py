@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol, cast
 
 from muniment.clock import monotonic
-from muniment.fetch.bodies import PROCESS_USE
+from muniment.fetch.body_spool import PROCESS_USE
 from muniment.fetch.request import ServerOrigin
 from muniment.fetch.tls import session_names
 from muniment.fetch.wire import End, ResponseReader

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muniment.clock import monotonic
-from muniment.fetch.bodies import EMPTY_BODY, BodyBuilder
+from muniment.fetch.body_spool import EMPTY_BODY, BodyBuilder
 from muniment.fetch.connection import Connection
 from muniment.fetch.faults import disk_failure
 from muniment.fetch.wire import ResponseReader

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from muniment.clock import monotonic
-from muniment.fetch.bodies import PROCESS_USE
+from muniment.fetch.body_spool import PROCESS_USE
 from muniment.fetch.connection import Connection
 from muniment.fetch.permits import HostPermits, Permits, Waiter
 from muniment.fetch.request import ServerOrigin

@@ -1,4 +1,4 @@
 """Operating-system processes: launching workers, the lock on a directory, and dying with one's parent.
 
-Others import: command_text, files, graces, lock, registry, socket, stop, sweep, tree.
+Others import: command_text, files, lock, registry, socket, stop, stop_timeouts, sweep, tree.
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 from muniment.clock import monotonic, now_ms
 from muniment.errors import ProcessError, TrackerError
 from muniment.model.process import LiveProcess, Output, Process, ProcessEnding
-from muniment.procs import graces
+from muniment.procs import stop_timeouts
 from muniment.procs.files import ProcessFiles
 from muniment.procs.platform.identity import everyone, here, is_own, look, mark_of, send, started_at, within_reach
 from muniment.procs.registry import MARK
@@ -48,7 +48,7 @@ def members(rows: Iterable[Process]) -> dict[int, LiveProcess]:
     return {pid: living[pid] for pid in related(living, found)}
 
 
-def stop_tree(store: Store, row: Process, *, grace_s: float = graces.SUBTREE_S) -> list[Process]:
+def stop_tree(store: Store, row: Process, *, grace_s: float = stop_timeouts.SUBTREE_S) -> list[Process]:
     """End a process and all its descendants; their rows as they are then. No grace: at once, by force.
 
     Raises ProcessError when the process or some below it are of another machine, namespace or user, or when something
@@ -120,7 +120,7 @@ def _force(rows: Collection[Process]) -> set[int]:
     """
     killed: set[int] = set()
     told: set[int] = set()
-    patient_until = monotonic() + graces.SHIM_S
+    patient_until = monotonic() + stop_timeouts.SHIM_S
     while left := members(rows):
         shims = _shims(left, rows) if monotonic() < patient_until else set()
         for pid, seen in _eldest_first(left):
@@ -130,7 +130,7 @@ def _force(rows: Collection[Process]) -> set[int]:
                 told.add(pid)
                 send(pid, seen.start_ticks, AT_ONCE)
                 send(pid, seen.start_ticks, signal.SIGCONT)
-        if monotonic() > patient_until + graces.FORCED_S:
+        if monotonic() > patient_until + stop_timeouts.FORCED_S:
             raise ProcessError(f"processes did not end: {', '.join(map(str, sorted(left)))}")
         time.sleep(_LOOK_AGAIN_S)
     return killed

@@ -10,7 +10,7 @@ from muniment.model.network.sessions import JobRules, SessionJob
 from muniment.model.page import Claim
 from muniment.model.rule import Rule
 from muniment.rules.job_rules import Rules, compile_ruleset
-from muniment.rules.rendering.choice import may_render
+from muniment.rules.rendering.needs_browser import may_render
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR
 from muniment.settings.option_table import Settings

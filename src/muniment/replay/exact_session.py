@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 
-from muniment.fetch.bodies import BodyBuilder
+from muniment.fetch.body_spool import BodyBuilder
 from muniment.proxy.events import PageOwner
 from muniment.proxy.page_proxy import PageProxy
 from muniment.replay.exact_answers import ExactAnswers

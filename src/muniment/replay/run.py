@@ -16,7 +16,7 @@ from muniment.errors import UsageError
 from muniment.procs.registry import ProcessRegistry
 from muniment.replay.catalog import Catalog
 from muniment.replay.plan import ReplayOptions, ReplayOrigins, ReplayPlan
-from muniment.replay.rewriter import free_socket
+from muniment.replay.pywb import free_socket
 from muniment.replay.url_keys import micros_of, stamp, wanted_url
 
 __all__ = ["replay"]
@@ -55,7 +55,7 @@ def replay(
 
             show_exactly(plan)
         else:
-            from muniment.replay.rewriting import show_in_page  # noqa: PLC0415
+            from muniment.replay.rewriting_session import show_in_page  # noqa: PLC0415
 
             show_in_page(plan)
 

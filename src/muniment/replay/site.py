@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from muniment.archive.export.surt import surt
 from muniment.clock import iso_us
-from muniment.control.place import tracker_place
+from muniment.control.tracker_location import tracker_place
 from muniment.control.why import why
 from muniment.errors import MunimentError
 from muniment.model.url import path_of

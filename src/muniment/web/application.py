@@ -13,7 +13,7 @@ from muniment.web.job_routes import JOB_ROUTES
 from muniment.web.monitoring.metrics_routes import METRICS_ROUTES
 from muniment.web.openapi import description
 from muniment.web.page_routes import PAGE_ROUTES
-from muniment.web.pages.fleet import with_pages
+from muniment.web.pages.server_site import with_pages
 from muniment.web.pipeline_routes import PIPELINE_ROUTES, TOKEN_ROUTES
 from muniment.web.requests import Asked, Need, Route
 from muniment.web.session_routes import SESSION_ROUTES

@@ -16,7 +16,7 @@ from muniment.archive.check.directory import check
 from muniment.archive.warc import multibuffer
 from muniment.archive.warc.batch_digests import _block, digest_together
 from muniment.archive.warc.multibuffer import Message, Multibuffer, load
-from muniment.fetch.bodies import BodyBuilder, MemoryUse
+from muniment.fetch.body_spool import BodyBuilder, MemoryUse
 from muniment.fetch.wire import ResponseReader
 
 RANDOM = random.Random(5)

@@ -25,9 +25,9 @@ from muniment.archive.check.directory import check
 from muniment.archive.index.journal import entries
 from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.warc.records import WarcInfo
-from muniment.crawl.worker.agent import Agent
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
 from muniment.crawl.worker.held_pages import HeldPages
+from muniment.crawl.worker.http_session import HttpSession
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.recorder import Recorder
 from muniment.fetch.client import Client
@@ -61,7 +61,7 @@ class Archive:
         client = Client(config, self.out)
         held = HeldPages(1, DelayRange(0, 0), client.permits)
         held.add([], [HostTerms("127.0.0.1", 1)])
-        visitor = Agent(client, CredentialReach(Credentials(accounts=accounts)), held)
+        visitor = HttpSession(client, CredentialReach(Credentials(accounts=accounts)), held)
         recorder = Recorder(self.out, WarcInfo(software="test"), 1 << 30, AnsweringChannel(self.name))
         for url, prior in pages:
             page = claim(url, prior=prior)

@@ -12,7 +12,7 @@ from fetch_servers import settings
 from tests.support.raw_server import Close, Pause, RawServer, Reset, Script, Send, Stall
 
 from muniment.clock import monotonic
-from muniment.fetch.bodies import BodyBuilder
+from muniment.fetch.body_spool import BodyBuilder
 from muniment.fetch.client import Client
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from tests.support.exchanges import chunk
 
-from muniment.archive.check.blocks import HttpBlock
+from muniment.archive.check.block_validation import HttpBlock
 from muniment.archive.warc.grammar import parse_header, violations
 
 PAYLOAD = bytes(range(256)) * 20

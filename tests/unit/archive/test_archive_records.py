@@ -9,7 +9,7 @@ from msgspec import structs
 from tests.support.exchanges import exchange, page_context
 
 from muniment.archive.warc import records
-from muniment.archive.warc.digests import sha1_label, sha1_labels, sha1_of
+from muniment.archive.warc.digest_labels import sha1_label, sha1_labels, sha1_of
 from muniment.archive.warc.grammar import parse_header, violations
 from muniment.clock import new_record_urn, record_urn
 from muniment.model.capture import EarlierCapture

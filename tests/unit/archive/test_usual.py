@@ -4,7 +4,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from muniment.archive.check.fast_path import usual_header
-from muniment.archive.warc.digests import sha1_label
+from muniment.archive.warc.digest_labels import sha1_label
 from muniment.archive.warc.grammar import parse_header, violations
 from muniment.archive.warc.records import ExchangeHeader, metadata_record, request_record, response_header
 

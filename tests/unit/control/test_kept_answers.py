@@ -2,11 +2,11 @@
 
 import time
 
-from muniment.control.runs.kept import KeptAnswers
+from muniment.control.runs.answer_cache import AnswerCache
 
 
 def test_an_answer_is_given_again_for_as_long_as_it_took_and_more() -> None:
-    kept, asked = KeptAnswers(), list[str]()
+    kept, asked = AnswerCache(), list[str]()
 
     def slow() -> int:
         asked.append("slow")
@@ -20,7 +20,7 @@ def test_an_answer_is_given_again_for_as_long_as_it_took_and_more() -> None:
 
 
 def test_an_answer_that_took_no_time_is_asked_for_anew() -> None:
-    kept, numbers = KeptAnswers(), iter(range(10))
+    kept, numbers = AnswerCache(), iter(range(10))
     first = kept.of("pages", lambda: next(numbers))
     time.sleep(0.01)
     assert (first, kept.of("pages", lambda: next(numbers))) == (0, 1)

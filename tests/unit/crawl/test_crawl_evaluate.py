@@ -17,7 +17,7 @@ from muniment.archive.warc.records import outlink_line
 from muniment.crawl.pages import Refusal
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, finished, refused
 from muniment.crawl.worker.outlinks import Outlinks
-from muniment.extract.found_links import MOST_LINKS
+from muniment.extract.link_collector import MOST_LINKS
 from muniment.model.capture import EarlierCapture
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs

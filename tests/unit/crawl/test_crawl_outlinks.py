@@ -11,7 +11,7 @@ from tests.support.pages import packed_links
 
 from muniment.crawl.pages import NOTHING
 from muniment.crawl.worker.outlinks import Outlinks, join_plain
-from muniment.extract.found_links import cleaned
+from muniment.extract.link_collector import cleaned
 from muniment.model.link import FoundAs
 from muniment.model.url import directory_of, resolve, url_key
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muniment.crawl.worker.outlinks import Outlinks
-from muniment.extract.found_links import cleaned
+from muniment.extract.link_collector import cleaned
 from muniment.model.url import resolve
 
 BASES = [

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.extract import found_links as found_module
 from muniment.extract import html as html_module
-from muniment.extract.found_links import MOST_LINKS, cleaned
+from muniment.extract import link_collector as found_module
+from muniment.extract.link_collector import MOST_LINKS, cleaned
 from muniment.extract.links import extract
 from muniment.model.link import FoundAs as F
 
@@ -210,7 +210,7 @@ def test_what_is_dropped_is_counted_once_for_what_it_leads_to() -> None:
 
 def test_no_more_of_them_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found_module, "MOST_LINKS", 3)
-    found = found_module.FoundLinks()
+    found = found_module.LinkCollector()
     for n in range(9):
         found.add(str(n), F.IMG)
     assert [href for href, _ in found.links] == ["0", "1", "2"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.extract.found_links import cleaned
+from muniment.extract.link_collector import cleaned
 from muniment.extract.links import extract
 from muniment.model.link import FoundAs as F
 from muniment.model.url import resolve

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from muniment.fetch import bodies
-from muniment.fetch.bodies import SMALL_BODY, SPOOL_AT, BodyBuilder, MemoryBody, MemoryUse, SpooledBody
+from muniment.fetch import body_spool
+from muniment.fetch.body_spool import SMALL_BODY, SPOOL_AT, BodyBuilder, MemoryBody, MemoryUse, SpooledBody
 from muniment.fetch.faults import disk_failure
 from muniment.fetch.wire import ResponseReader
 from muniment.model.failure import NO_ROOM, Failure
@@ -60,7 +60,7 @@ def test_a_chunk_for_each_byte_costs_little_memory_and_is_read_so_far(
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 5_000_000
-    monkeypatch.setattr(bodies, "_MOST_PIECES", 1_000)
+    monkeypatch.setattr(body_spool, "_MOST_PIECES", 1_000)
     assert body.payload(1 << 30) == b"x" * 1_000
     body.close()
 

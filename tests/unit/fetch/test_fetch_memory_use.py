@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from muniment.fetch import connection as module
-from muniment.fetch.bodies import BodyBuilder
+from muniment.fetch.body_spool import BodyBuilder
 from muniment.fetch.connection import Connection
 from muniment.fetch.held_head import HeldHead
 from muniment.fetch.memory_use import SMALL, MemoryUse

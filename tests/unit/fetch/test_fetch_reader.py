@@ -13,7 +13,7 @@ from tests.support.odd_responses import ODD_RESPONSES
 from tests.support.raw_server import Send
 
 from muniment.fetch import wire
-from muniment.fetch.bodies import BodyBuilder, MemoryUse
+from muniment.fetch.body_spool import BodyBuilder, MemoryUse
 from muniment.fetch.wire import MAX_HEAD, MAX_INTERIM, End, ResponseReader
 from muniment.http.chunked import decode
 from muniment.http.head import parse_head, parse_headers

@@ -6,8 +6,8 @@ import pytest
 
 from muniment.errors import UsageError
 from muniment.model.rule import Rule
-from muniment.rules.rendering.choice import may_render, reason_to_render, why_not_rendered, with_engine
-from muniment.rules.rendering.need import RenderNeed
+from muniment.rules.rendering.needs_browser import may_render, reason_to_render, why_not_rendered, with_engine
+from muniment.rules.rendering.render_sampling import RenderSampling
 from muniment.settings.option_table import Settings
 
 TEXT = "word " * 60
@@ -77,7 +77,7 @@ def test_browser_is_another_word_for_an_engine():
 
 @pytest.mark.parametrize("pages", [1, 32, 1000, 100_000])
 def test_few_pages_are_counted_and_many_estimated(pages):
-    need = RenderNeed()
+    need = RenderSampling()
     weights = [need.weight() for _ in range(pages)]
     assert abs(sum(weights) - pages) < 32
     assert sum(map(bool, weights)) <= 32 + pages / 32

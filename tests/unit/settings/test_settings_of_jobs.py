@@ -12,7 +12,7 @@ from muniment.control.fleet.values import changed_values, settings_of_values
 from muniment.errors import UsageError
 from muniment.model.network.jobs import JobPatch
 from muniment.settings.option_table import Command, DelayRange, Settings, defaults, options
-from muniment.settings.written import option_name, written_settings
+from muniment.settings.settings_json import option_name, written_settings
 
 MACHINE = {
     "redis", "redis-roles", "redis-log-keep", "reap-after", "announce",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from muniment.clock import now_ms
 from muniment.model.network.captures import TimeBucket
 from muniment.rules.patterns import Patterns
-from muniment.web.pages.offers import offers_of
+from muniment.web.pages.ignore_suggestions import suggestions_for
 from muniment.web.pages.plots import plots_of
 from muniment.web.pages.render import page_text, plain
 
@@ -39,8 +39,8 @@ def test_plots_have_the_numbers_of_their_tables() -> None:
 
 def test_offers_match_their_url() -> None:
     url = "https://a.example:8080/x/y(1)/z?sid=3&b=4"
-    offers = offers_of(url)
+    offers = suggestions_for(url)
     assert [name for name, _ in offers][:3] == ["this page", "the directory /x/y(1)/", "the directory /x/"]
     assert all(Patterns([pattern]).match(url) for _, pattern in offers)
     assert not any(Patterns([pattern]).match("https://b.example/x/y(1)/z?sid=3") for _, pattern in offers)
-    assert offers_of("javascript:alert(1)") == [] == offers_of("https://[broken/")
+    assert suggestions_for("javascript:alert(1)") == [] == suggestions_for("https://[broken/")

@@ -14,7 +14,7 @@ from msgspec import Struct
 from muniment.archive.durable import archive_error
 from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
-from muniment.control.place import POINTER
+from muniment.control.tracker_location import POINTER
 from muniment.disk import sync, sync_directory
 from muniment.errors import BusyError, UsageError
 from muniment.procs.lock import make_directory

@@ -15,7 +15,7 @@ from muniment import __version__
 from muniment.app.pipeline.browser import MachineBrowser
 from muniment.app.pipeline.home import PipelineHome
 from muniment.app.pipeline.job_run import JobRun
-from muniment.app.pipeline.joining import join_rest
+from muniment.app.pipeline.leftover_indexes import join_rest
 from muniment.app.pipeline.report import host_report
 from muniment.app.pipeline.settings import PipelineSettings
 from muniment.app.pipeline.slots import Slots

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from muniment.archive.check.blocks import HttpBlock, PlainBlock, RequestBlock
+from muniment.archive.check.block_validation import HttpBlock, PlainBlock, RequestBlock
 from muniment.archive.check.boundary import NEAR, OTHER_DATE, EarlyReference, Near, date_near
 from muniment.archive.check.fast_path import FastHeader, usual_header
 from muniment.archive.check.fault_list import Fault, FaultList
 from muniment.archive.check.ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps
-from muniment.archive.warc.digests import sha1_hex
+from muniment.archive.warc.digest_labels import sha1_hex
 from muniment.archive.warc.grammar import RecordHeader, is_length, parse_header, violations
 from muniment.archive.warc.inflate import DamageError, MemberReader, next_record
 

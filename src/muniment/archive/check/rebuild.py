@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import structs
 
-from muniment.archive.check.blocks import HttpBlock, PlainBlock
+from muniment.archive.check.block_validation import HttpBlock, PlainBlock
 from muniment.archive.check.range_checker import FileRange, RangeChecker
 from muniment.archive.index.rows import host_in
-from muniment.archive.warc.digests import sha1_hex
+from muniment.archive.warc.digest_labels import sha1_hex
 from muniment.archive.warc.grammar import RecordHeader, is_length
 from muniment.extract.headers import redirect_reference
 from muniment.http.redirects import REDIRECTS

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from muniment.archive.reading.containers import Container
-from muniment.archive.warc.digests import sha1_hex
+from muniment.archive.warc.digest_labels import sha1_hex
 from muniment.archive.warc.grammar import RecordHeader
 from muniment.archive.warc.inflate import DamageError, MemberReader
 from muniment.archive.warc.stored import read_message, read_record

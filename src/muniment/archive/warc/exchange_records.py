@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from muniment.archive.warc import records
-from muniment.archive.warc.digests import sha1_labels, sha1_of
+from muniment.archive.warc.digest_labels import sha1_labels, sha1_of
 from muniment.archive.warc.members import Part, deflate_member, deflate_quickly, store_member, stores
 from muniment.archive.warc.records import RECORD_END, ExchangeHeader
 from muniment.clock import new_record_urn

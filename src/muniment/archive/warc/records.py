@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from muniment.archive.warc.digests import sha1_label, sha1_of
+from muniment.archive.warc.digest_labels import sha1_label, sha1_of
 from muniment.clock import iso_us, record_urn
 from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange

@@ -17,7 +17,7 @@ from muniment.errors import UsageError
 from muniment.model.network.jobs import GivenCookie, JobSpec
 from muniment.model.rule import Rule
 from muniment.settings.option_table import Command, options
-from muniment.settings.written import option_name, written_settings
+from muniment.settings.settings_json import option_name, written_settings
 
 __all__ = ["job_options", "read_slots", "read_tags", "spec_of"]
 

@@ -12,7 +12,7 @@ import click
 from msgspec import Struct
 
 from muniment.control.fleet.backends import FleetBackend, JobBackend
-from muniment.control.place import database_url
+from muniment.control.tracker_location import database_url
 from muniment.errors import UsageError
 from muniment.model.job import JobState
 from muniment.settings.environment import operator_name, server_given

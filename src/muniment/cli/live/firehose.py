@@ -12,7 +12,7 @@ import click
 from muniment.cli.click_options import log_option, state_option
 from muniment.control.live.firehose import entries_of
 from muniment.control.live.server import server_link
-from muniment.control.place import tracker_place
+from muniment.control.tracker_location import tracker_place
 from muniment.errors import UsageError
 from muniment.live.reading.firehose import RedisFirehose
 

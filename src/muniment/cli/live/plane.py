@@ -14,7 +14,7 @@ from muniment.clock import iso_ms
 from muniment.control.live.directory import ShownDirectory, shown_directory
 from muniment.control.live.rebuild import rebuild as ask_to_rebuild
 from muniment.control.live.server import connected, server_link
-from muniment.control.place import tracker_place
+from muniment.control.tracker_location import tracker_place
 from muniment.live.reading.standing import JobStanding, LiveStanding, PlaneStanding, read_standing
 
 __all__ = ["live"]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from muniment.clock import monotonic
 from muniment.control.captures import payload_of, record_of, search_captures
-from muniment.control.place import POINTER
 from muniment.control.runs.replays import Replays
+from muniment.control.tracker_location import POINTER
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.captures import CaptureFilter, CaptureRow
 

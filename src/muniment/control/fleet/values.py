@@ -11,7 +11,7 @@ from msgspec import structs
 from muniment.errors import UsageError
 from muniment.http.added_headers import given_header, parse_agent, parse_contact
 from muniment.model.mask import redact
-from muniment.rules.rendering.choice import with_engine
+from muniment.rules.rendering.needs_browser import with_engine
 from muniment.settings.option_table import Command, Option, Settings, defaults, options
 from muniment.settings.values import RENDER_TEXTS, is_number, parse_number
 

@@ -24,12 +24,11 @@ from muniment.control.fleet import pages as fleet_pages
 from muniment.control.fleet.directory_backend import DirectoryBackend
 from muniment.control.ignore_effect import ignore_effect
 from muniment.control.ignores import in_force
-from muniment.control.place import tracker_place
 from muniment.control.process_pages import ProcessPage, end_process, process_page, processes_that_fit
 from muniment.control.processes import ProcessView
 from muniment.control.queue import job_waits, queue_view
+from muniment.control.runs.answer_cache import AnswerCache
 from muniment.control.runs.folder import RunFolder, is_running
-from muniment.control.runs.kept import KeptAnswers
 from muniment.control.runs.log import (
     LogNews,
     ended_in_words,
@@ -42,6 +41,7 @@ from muniment.control.runs.log import (
 from muniment.control.runs.replays import Replays
 from muniment.control.runs.start import start_crawl
 from muniment.control.settings_in_force import settings_in_force
+from muniment.control.tracker_location import tracker_place
 from muniment.control.verbs.delivery import JobDirectory
 from muniment.control.why import why
 from muniment.errors import MunimentError, NotFoundError, UsageError
@@ -105,7 +105,7 @@ class RunsBackend:
         """`home`: where the rows of processes are."""
         self.folder, self._who, self._home = folder, who, home
         self._seen: dict[int, _Seen] = {}
-        self._replays, self._kept = Replays(), KeptAnswers()
+        self._replays, self._kept = Replays(), AnswerCache()
         self._buckets: dict[int, tuple[float, object, tuple[int, list[TimeBucket]]]] = {}
 
     # -- looking

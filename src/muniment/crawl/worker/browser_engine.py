@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-from muniment.browser.agent import BrowserAgent, browser_agent, named_agent, page_headers
 from muniment.browser.cookies import from_browser, to_browser
 from muniment.browser.faults import BrowserError
 from muniment.browser.options import BrowserSetup, RenderOptions
 from muniment.browser.pool import BrowserPool
 from muniment.browser.ports import PageAnswer, Processes, RenderRequest
 from muniment.browser.program import BrowserProgram
+from muniment.browser.user_agent import BrowserAgent, browser_agent, named_agent, page_headers
 from muniment.crawl import protocol
 from muniment.crawl.pages import Evaluation, Page
 from muniment.crawl.worker.documents import markup, markup_text, shows_document
@@ -27,7 +27,7 @@ from muniment.model.event import RenderSums
 from muniment.model.failure import Failure
 from muniment.model.page import Claim
 from muniment.proxy.events import PageOwner
-from muniment.rules.rendering.choice import reason_to_render, wanted_engine
+from muniment.rules.rendering.needs_browser import reason_to_render, wanted_engine
 
 __all__ = ["BrowserEngine"]
 

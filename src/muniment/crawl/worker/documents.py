@@ -6,7 +6,7 @@ from muniment.extract.charset import decode as decode_text
 from muniment.extract.charset import label
 from muniment.extract.coding import decode
 from muniment.model.exchange import Exchange
-from muniment.rules.rendering.choice import is_document
+from muniment.rules.rendering.needs_browser import is_document
 
 __all__ = ["markup", "markup_text", "shows_document"]
 

@@ -12,8 +12,8 @@ from muniment.clock import now_ms
 from muniment.crawl.pages import NOTHING, Evaluation, Page, Refusal, ResolvedLinks
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.extract.coding import decode
-from muniment.extract.found_links import FoundLinks
 from muniment.extract.headers import header_directives, header_links, redirect_reference
+from muniment.extract.link_collector import LinkCollector
 from muniment.extract.links import MOST_SITEMAP, Extraction, extract
 from muniment.fetch.client import unreached
 from muniment.http.conditions import conditions, is_unchanged
@@ -220,7 +220,7 @@ def _links(
     links = document.links if document else []
     if said or beside:
         # they are seen from the page itself, whatever base its document names
-        first = FoundLinks()
+        first = LinkCollector()
         header_links(said, first.add)
         links = [*beside, *((resolve(claim.url, href) or "", found_as) for href, found_as in first.links), *links]
     follow = claim.follow

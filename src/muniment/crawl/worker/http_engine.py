@@ -13,9 +13,9 @@ from muniment.archive.durable import body_error
 from muniment.clock import monotonic, now_ms
 from muniment.crawl import protocol
 from muniment.crawl.pages import Evaluation, Page, Refusal
-from muniment.crawl.worker.agent import Agent, Visit
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, failed, turned_away
 from muniment.crawl.worker.host_signals import elsewhere_signal, page_signal, robots_signal, throttled_signal
+from muniment.crawl.worker.http_session import HttpSession, Visit
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.robots import Learnt, Robots
 from muniment.crawl.worker.services import EngineServices, RefusedRequest
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 from muniment.crawl.worker.documents import markup_text, shows_document
 from muniment.model.event import RenderSums
-from muniment.rules.rendering.choice import reason_to_render
-from muniment.rules.rendering.need import RenderNeed
+from muniment.rules.rendering.needs_browser import reason_to_render
+from muniment.rules.rendering.render_sampling import RenderSampling
 
 __all__ = ["HttpEngine"]
 
@@ -57,7 +57,7 @@ class HttpEngine:
         self._services, self._client = services, client
         self._settings, self._policy = settings, ReadPolicy.of(settings)
         self._sitemaps = reads_sitemaps(settings)
-        self._agent = Agent(client, CredentialReach(setup.credentials), services.held, self._ask_cookies)
+        self._agent = HttpSession(client, CredentialReach(setup.credentials), services.held, self._ask_cookies)
         # with a browser, a page whose links are known may be finished after one that came later
         self._outlinks = Outlinks(url_key if self._policy.listed else page_key, in_order=setup.browser is None)
         self._judged: dict[tuple[str, int], str] = {}
@@ -67,7 +67,7 @@ class HttpEngine:
         )
         self._robots = robots if settings.robots else None
         self._hook_ports: HookPorts | None = None
-        self._need = None if setup.browser is not None else RenderNeed()
+        self._need = None if setup.browser is not None else RenderSampling()
         client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_signal(exchange)))
         client.when_found(lambda name, classes: services.channel.send(protocol.NameAddresses(name, classes)))
 
@@ -107,7 +107,7 @@ class HttpEngine:
     def page_proxy(self) -> PageProxy:
         """The recording proxy for the pages of browsers and hooks (see `muniment.proxy`); one per worker."""
         from muniment.crawl.worker.page_requests import PageRequests  # noqa: PLC0415  (a crawl without it loads none)
-        from muniment.fetch.bodies import BodyBuilder  # noqa: PLC0415
+        from muniment.fetch.body_spool import BodyBuilder  # noqa: PLC0415
         from muniment.proxy.page_proxy import PageProxy  # noqa: PLC0415
 
         services, client, authorization = self._services, self._client, self._agent.authorization
@@ -189,7 +189,7 @@ class HttpEngine:
         needing = self._need.pages if self._need is not None else 0
         return protocol.RenderReport(sums=RenderSums(needing=needing))
 
-    def _note_need(self, exchange: Exchange, need: RenderNeed) -> None:
+    def _note_need(self, exchange: Exchange, need: RenderSampling) -> None:
         if not shows_document(exchange):
             return
         weight = need.weight()

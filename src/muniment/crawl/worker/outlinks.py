@@ -15,7 +15,7 @@ from typing import cast
 
 from muniment.archive.warc.records import outlink_line
 from muniment.crawl.pages import NOTHING, ResolvedLinks
-from muniment.extract.found_links import cleaned
+from muniment.extract.link_collector import cleaned
 from muniment.model.link import FoundAs, Kind
 from muniment.model.url import MOST_URL, directory_of, origin_of, resolve, shortened, url_key
 from muniment.rules.session_ids import page_key

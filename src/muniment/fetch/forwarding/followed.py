@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Protocol
 
-from muniment.fetch.bodies import BodyBuilder, MemoryBody, SpooledBody
+from muniment.fetch.body_spool import BodyBuilder, MemoryBody, SpooledBody
 from muniment.fetch.wire import ResponseReader
 from muniment.http.chunked import Piece
 from muniment.http.head import Head

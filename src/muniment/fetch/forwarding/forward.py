@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from muniment.clock import monotonic, now_us
-from muniment.fetch.bodies import EMPTY_BODY
+from muniment.fetch.body_spool import EMPTY_BODY
 from muniment.fetch.connect import Connector
 from muniment.fetch.connection import Connection
 from muniment.fetch.exchanges import answered, failed, finished

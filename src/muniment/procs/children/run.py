@@ -18,7 +18,7 @@ from msgspec import structs
 from muniment.clock import monotonic
 from muniment.errors import ProcessError
 from muniment.model.process import Process, ProcessEnding, ProcessType
-from muniment.procs import graces, shim
+from muniment.procs import shim, stop_timeouts
 from muniment.procs.children.child import Child
 from muniment.procs.children.fork_server import ForkedShim, ForkServer
 from muniment.procs.children.launch import spawn
@@ -172,7 +172,7 @@ def launch(
     attempt: int = 1,
     background: bool = False,
     inherits: bool = True,
-    grace_s: float = graces.COMMAND_S,
+    grace_s: float = stop_timeouts.COMMAND_S,
     nice: int = 0,
     server: ForkServer | None = None,
 ) -> ChildRun:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from muniment.clock import monotonic, now_ms
 from muniment.errors import MunimentError
 from muniment.model.process import Process, ProcessEnding
-from muniment.procs import graces
+from muniment.procs import stop_timeouts
 from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.children.run import ChildRun, launch
 from muniment.procs.hooks.left_files import FolderState, folder_state
@@ -73,7 +73,9 @@ class HookProcess:
         """It has written a line, or ended."""
         self.started_at, self._began = now_ms(), monotonic()
         self.duration_ms = 0
-        self._force_at = inf if command.background else self._began + command.timeout_s + graces.HOOK_S + _FROZEN_S
+        self._force_at = (
+            inf if command.background else self._began + command.timeout_s + stop_timeouts.HOOK_S + _FROZEN_S
+        )
         self.asked = False
         """It was asked to end with its page."""
         self.cut: Cut = ""
@@ -115,7 +117,7 @@ class HookProcess:
             attempt=command.attempt,
             background=True,
             inherits=False,
-            grace_s=graces.HOOK_S,
+            grace_s=stop_timeouts.HOOK_S,
             nice=_NICE,
             server=self._server,
         )
@@ -165,7 +167,7 @@ class HookProcess:
         if not self.cut:
             self.cut, self.text = cut, text
         if self._run is not None and not self.over:
-            self._force_at = min(self._force_at, monotonic() + graces.HOOK_S + _FROZEN_S)
+            self._force_at = min(self._force_at, monotonic() + stop_timeouts.HOOK_S + _FROZEN_S)
             self._run.end()
 
     async def _follow(self, run: ChildRun) -> None:

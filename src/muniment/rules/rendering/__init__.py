@@ -1,4 +1,4 @@
 """Rendering: which pages need a browser.
 
-Others import: choice, need.
+Others import: needs_browser, render_sampling.
 """

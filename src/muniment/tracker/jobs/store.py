@@ -14,7 +14,7 @@ from muniment.errors import NotFoundError
 from muniment.model.job import JobOrigin, JobState
 from muniment.model.pipeline import SlotLock
 from muniment.rules.job_rules import Rules, compile_ruleset
-from muniment.rules.rendering.choice import may_render
+from muniment.rules.rendering.needs_browser import may_render
 from muniment.rules.rule_engine import Ruleset
 from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction

@@ -15,7 +15,7 @@ from muniment.model.network.jobs import JobPipeline, JobView, PageSums, Response
 from muniment.model.network.lists import ChangeView
 from muniment.model.pipeline import tags_of
 from muniment.settings.option_table import Settings
-from muniment.settings.written import written_settings
+from muniment.settings.settings_json import written_settings
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.schema.changes import job_changes
 from muniment.tracker.schema.claims import EPOCH

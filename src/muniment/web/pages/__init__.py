@@ -1,4 +1,4 @@
 """The web pages: jobs seen and steered in the browser, over local runs or a tracker. HTML by the server, one script.
 
-Others import: fleet, run.
+Others import: run, server_site.
 """

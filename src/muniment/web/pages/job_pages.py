@@ -7,7 +7,7 @@ from starlette.responses import FileResponse, Response
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.dashboard import IgnoreEffect, JobCard
 from muniment.model.network.jobs import IgnoresCall, JobPatch
-from muniment.web.pages.offers import offers_of
+from muniment.web.pages.ignore_suggestions import suggestions_for
 from muniment.web.pages.plots import plots_of
 from muniment.web.pages.site import PageVisit, see_other
 
@@ -87,7 +87,7 @@ async def why(visit: PageVisit) -> Response:
     number, url = visit.job, visit.given("url").strip()
     card = await visit.site.ask(lambda backend: backend.card(number))
     found = await visit.site.ask(lambda backend: backend.why(number, url)) if url else None
-    return visit.page("why.html", job=card, url=url, found=found, offers=offers_of(found.url) if found else [])
+    return visit.page("why.html", job=card, url=url, found=found, offers=suggestions_for(found.url) if found else [])
 
 
 async def ignores(visit: PageVisit) -> Response:

@@ -20,7 +20,7 @@ from muniment.control.runs.folder import RunFolder
 from muniment.errors import UsageError
 from muniment.settings.environment import operator_name, processes_directory
 from muniment.web.connections import BoundedConnection
-from muniment.web.pages.local import LocalSite, local_application
+from muniment.web.pages.local_site import LocalSite, local_application
 from muniment.web.pages.tickets import Tickets, kept_key
 
 __all__ = ["DashboardOpened", "DashboardOptions", "run_dashboard"]

@@ -1,4 +1,4 @@
-"""The agent: fetches URLs with the cookies and the account that belong to their host."""
+"""An HTTP session: URLs are fetched with the cookies and the account that belong to their host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from muniment.model.cookie import Cookie, digest_of
 from muniment.model.exchange import Exchange
 from muniment.model.url import host_of, origin_of
 
-__all__ = ["Agent", "Visit"]
+__all__ = ["HttpSession", "Visit"]
 
 _MOST_COOKIES = 100
 """Maximum of Set-Cookie fields of one answer that are read."""
@@ -67,7 +67,7 @@ class _Opened:
         self.challenge, self.count = challenge, 0
 
 
-class Agent:
+class HttpSession:
     """One worker's cookies and accounts; a host without either costs a look into two empty tables."""
 
     def __init__(self, client: Client, reach: CredentialReach, turns: HostTurns, ask: Ask = _none) -> None:

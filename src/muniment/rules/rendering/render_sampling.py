@@ -1,15 +1,15 @@
-"""How many pages need a browser in a crawl that has none: a look at each of the first ones, later at some. Pure."""
+"""Sampling: how many pages need a browser in a crawl without one: all of the first are looked at, later some. Pure."""
 
 from __future__ import annotations
 
-__all__ = ["RenderNeed"]
+__all__ = ["RenderSampling"]
 
 _EACH_OF = 32
 _EVERY = 32
 """A look costs about as much as a third of the page."""
 
 
-class RenderNeed:
+class RenderSampling:
     """An estimate, which is exact as long as there are few pages."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Joining what is left: the indexes of jobs that a pipeline worked at before, and of those that a kill left open."""
+"""Leftover indexes are joined: those of jobs that a pipeline worked at before, and of those that a kill left open."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Ignore patterns that are offered for a URL: its host, its directory, its query parameters."""
+"""Ignore patterns suggested for a URL: its host, its directory, its query parameters."""
 
 from __future__ import annotations
 
 import re
 from urllib.parse import parse_qsl, urlsplit
 
-__all__ = ["offers_of"]
+__all__ = ["suggestions_for"]
 
 _MOST = 8
 
 
-def offers_of(url: str) -> list[tuple[str, str]]:
+def suggestions_for(url: str) -> list[tuple[str, str]]:
     """Patterns that match a URL and others like it, each with what it stands for; none for a URL that is not one."""
     try:
         parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Found links: where readers put what they find. Anchors stand as they are, all else is cleaned, and named once."""
+"""A collector of links: readers add what they find. Anchors stand as they are, all else is cleaned and kept once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from muniment.model.link import FoundAs
 
-__all__ = ["MOST_LINKS", "FoundLinks", "cleaned"]
+__all__ = ["MOST_LINKS", "LinkCollector", "cleaned"]
 
 MOST_LINKS = 100_000
 """References of one document that are followed: twice what a sitemap may list, and little enough to hold in memory."""
@@ -17,7 +17,7 @@ _BREAKS = dict.fromkeys(map(ord, "\t\n\r"))
 _UNFETCHED = re.compile(r"(?:javascript|mailto|data|tel|about|blob):", re.IGNORECASE).match
 
 
-class FoundLinks:
+class LinkCollector:
     """The references of one document."""
 
     __slots__ = ("anchors", "base", "directives", "dropped", "links", "posting")

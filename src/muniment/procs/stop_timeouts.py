@@ -1,4 +1,4 @@
-"""Graces: the seconds that processes have to end after they are asked to, before they are ended by force."""
+"""Time-outs of stopping: the seconds between asking a process to end and ending it by force."""
 
 from __future__ import annotations
 

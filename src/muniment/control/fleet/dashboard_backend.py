@@ -15,7 +15,7 @@ from muniment.control.fleet.processes import list_processes
 from muniment.control.process_pages import ProcessPage
 from muniment.control.processes import ProcessView, views_of
 from muniment.control.queue import job_waits, queue_view
-from muniment.control.runs.kept import KeptAnswers
+from muniment.control.runs.answer_cache import AnswerCache
 from muniment.control.runs.log import LogNews, log_filter
 from muniment.control.settings_in_force import settings_in_force
 from muniment.errors import NotFoundError
@@ -41,7 +41,7 @@ from muniment.tracker.views.jobs import waiting_counts
 from muniment.tracker.views.log_lines import lines_until
 from muniment.tracker.views.waiting import first_url, host_standings
 
-__all__ = ["FleetDesk", "FleetMemory"]
+__all__ = ["DashboardBackend", "FleetMemory"]
 
 _RATE_S = 10.0
 _FRESH_S = 1.0
@@ -56,7 +56,7 @@ class FleetMemory:
         self.urls: dict[int, str] = {}
         self.marks: dict[int, deque[tuple[float, int]]] = {}
         self.followers: OrderedDict[int, JobFollower] = OrderedDict()
-        self.kept = KeptAnswers()
+        self.kept = AnswerCache()
 
     def count(self, db: Database, job: int) -> dict[str, int]:
         """The pages of a job that are not done, perhaps as they were."""
@@ -72,7 +72,7 @@ class FleetMemory:
         return max(0.0, (done - before) / (now - since)) if now > since else 0.0
 
 
-class FleetDesk:
+class DashboardBackend:
     """Answers for all jobs of a tracker; made for each question."""
 
     def __init__(self, db: Database, memory: FleetMemory, who: str, *, allow_private: bool, all_jobs: bool) -> None:

@@ -1,4 +1,4 @@
-"""Replay in any browser: pages are rewritten, and framed below a banner."""
+"""A rewriting replay, for any browser: pages are rewritten, and framed below a banner."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import secrets
 import socket
 
 from muniment.replay.plan import ReplayOrigins, ReplayPlan
-from muniment.replay.rewriter import Rewriter, free_socket, hidden_address
+from muniment.replay.pywb import Pywb, free_socket, hidden_address
 from muniment.replay.server import ReplayServer
 from muniment.replay.site import Addresses, ReplaySite
 
@@ -27,9 +27,7 @@ def show_in_page(plan: ReplayPlan) -> None:
 
 async def _serve(plan: ReplayPlan, where: Addresses, site: ReplaySite, server: ReplayServer) -> None:
     asked = f"{where.inner}/{where.secret}"
-    rewriter = await asyncio.to_thread(
-        Rewriter.start, plan.registry, plan.scratch, f"{asked}/index", f"{asked}/record/"
-    )
+    rewriter = await asyncio.to_thread(Pywb.start, plan.registry, plan.scratch, f"{asked}/index", f"{asked}/record/")
     site.rewriter = rewriter.host, rewriter.port
     opened = ReplayOrigins(f"{where.front}{plan.first}", where.content, os.getpid())
     try:

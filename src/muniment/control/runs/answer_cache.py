@@ -1,4 +1,4 @@
-"""Answers that are given again for a while, so that looking at a crawl does not take from it what it needs."""
+"""A cache of answers, kept for a while: looking at a crawl does not take from it what it needs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TypeVar, cast
 
 from muniment.clock import monotonic
 
-__all__ = ["KeptAnswers"]
+__all__ = ["AnswerCache"]
 
 _T = TypeVar("_T")
 _SHARE = 20
 _MOST = 2_000
 
 
-class KeptAnswers:
+class AnswerCache:
     """Answers that are given again for twenty times as long as they took: a twentieth of a processor at most."""
 
     def __init__(self) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from muniment.crawl.worker import agent as module
-from muniment.crawl.worker.agent import Agent
+from muniment.crawl.worker import http_session as module
+from muniment.crawl.worker.http_session import HttpSession
 from muniment.model.cookie import Cookie
 
 
@@ -14,16 +14,16 @@ def cookie(domain: str, name: str = "n", size: int = 1) -> Cookie:
     return Cookie(domain, name, "/", "v" * size, True, False, False, 0, 1)
 
 
-def made(asked: list[str]) -> Agent:
+def made(asked: list[str]) -> HttpSession:
     async def ask(url: str) -> str:
         asked.append(url)
         return "from=there"
 
     nothing: Any = None
-    return Agent(nothing, nothing, nothing, ask)
+    return HttpSession(nothing, nothing, nothing, ask)
 
 
-def field(visitor: Agent, host: str) -> str:
+def field(visitor: HttpSession, host: str) -> str:
     return asyncio.run(visitor._cookies_for(f"https://{host}/", host))
 
 

@@ -1,4 +1,4 @@
-"""The rewriter: pywb, a program of its own in an environment of its own, which rewrites pages so that they run here.
+"""pywb, the rewriter: a program of its own in an environment of its own, which rewrites pages so that they run here.
 
 It asks our index, on an address that nobody knows, for one capture at a time and for its record.
 """
@@ -17,7 +17,7 @@ from muniment.errors import ProcessError, UsageError
 from muniment.procs.children.run import ChildRun, launch
 from muniment.procs.registry import ProcessRegistry
 
-__all__ = ["COLLECTION", "Rewriter", "free_socket", "hidden_address"]
+__all__ = ["COLLECTION", "Pywb", "free_socket", "hidden_address"]
 
 COLLECTION = "at"
 _ENVIRONMENT = ".venv-pywb"
@@ -54,14 +54,14 @@ _socket.gethostbyaddr = socket.gethostbyaddr = nameless
 """What its Python begins with: the server in it would ask the name server for the name of its own address."""
 
 
-class Rewriter:
+class Pywb:
     """A running pywb. It ends with this process at the latest."""
 
     def __init__(self, run: ChildRun, host: str, port: int) -> None:
         self._run, self.host, self.port = run, host, port
 
     @classmethod
-    def start(cls, registry: ProcessRegistry, scratch: Path, index: str, records: str) -> Rewriter:
+    def start(cls, registry: ProcessRegistry, scratch: Path, index: str, records: str) -> Pywb:
         """Start it and wait until it answers. Raises UsageError when it is missing, ProcessError when it ends."""
         command = _command()
         home = scratch / "pywb"

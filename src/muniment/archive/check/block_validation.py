@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 
-from muniment.archive.warc.digests import sha1_hex
+from muniment.archive.warc.digest_labels import sha1_hex
 from muniment.http.chunked import ChunkWalker
 from muniment.http.head import Head, parse_head
 

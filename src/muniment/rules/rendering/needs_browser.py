@@ -1,4 +1,4 @@
-"""Rendering: which pages are loaded in a browser, and which of them need it. Pure."""
+"""Which pages need a browser, and which are loaded in one. Pure."""
 
 from __future__ import annotations
 

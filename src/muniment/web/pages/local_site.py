@@ -1,4 +1,4 @@
-"""The dashboard of local runs: its pages over directories, and signing in by a ticket."""
+"""The site of local runs: the pages over directories."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
 from muniment.control.fleet.backends import CaptureBackend
 from muniment.control.runs.backend import RunsBackend
 from muniment.web.pages.api import api_routes
 from muniment.web.pages.backend import PagesBackend
-from muniment.web.pages.render import page_text
 from muniment.web.pages.routes import guarded, page_application
-from muniment.web.pages.site import SignIn, Visitor, see_other
-from muniment.web.pages.tickets import SESSION_S, Tickets
+from muniment.web.pages.sign_in import TicketSignIn
+from muniment.web.pages.site import SignIn, Visitor
+from muniment.web.pages.tickets import Tickets
 
 __all__ = ["LocalSite", "local_application"]
 
@@ -66,43 +65,6 @@ class LocalSite:
         self._backend.close()
         self._readers.shutdown(wait=False, cancel_futures=True)
         self._actors.shutdown(wait=False, cancel_futures=True)
-
-
-class TicketSignIn:
-    """Signing in by the address that the command printed."""
-
-    def __init__(self, tickets: Tickets, port: int, visitor: Visitor) -> None:
-        self._tickets, self._visitor = tickets, visitor
-        self._cookie = f"muniment-{port}"
-
-    async def visitor(self, request: Request) -> Visitor | None:
-        """The user, when the browser has a session."""
-        session = request.cookies.get(self._cookie, "")
-        return self._visitor if session and self._tickets.is_open(session) else None
-
-    async def not_signed_in(self, request: Request) -> Response:
-        """How to get in."""
-        return _told_out(401)
-
-    async def log_in(self, request: Request) -> Response:
-        """Take a ticket; it works once."""
-        session = self._tickets.session(request.query_params.get("ticket", "")) if request.method == "GET" else None
-        if session is None:
-            return _told_out(401)
-        made = see_other("/")
-        made.set_cookie(self._cookie, session, max_age=SESSION_S, httponly=True, samesite="strict")
-        return made
-
-    async def log_out(self, request: Request) -> Response:
-        """End the session."""
-        self._tickets.end(request.cookies.get(self._cookie, ""))
-        made = _told_out(200)
-        made.delete_cookie(self._cookie, httponly=True, samesite="strict")
-        return made
-
-
-def _told_out(status: int) -> Response:
-    return HTMLResponse(page_text("signed_out.html", {"theme": "system"}), status)
 
 
 def local_application(site: LocalSite) -> ASGIApp:
