@@ -65,7 +65,8 @@ def main(old: str, new: str | None = None) -> int:
     """Print what is gone; 1 when a name of the interface is."""
     before, after = pages(old), pages(new)
     text = "\n".join(after.values())
-    kept = {word.strip("[]") for word in quoted(text)} | interface(after) | set(re.findall(r"--[a-z][a-z-]+", text))
+    kept = {name for word in quoted(text) for name in (word.strip("[]"), *HELD.findall(word))} | interface(after)
+    kept |= set(re.findall(r"--[a-z][a-z-]+", text))
     lost = sorted(interface(before) - kept)
     words = kept | set(re.findall(r"[\w.-]+", text))
     others = sorted(quoted("\n".join(before.values())) - words - set(lost))

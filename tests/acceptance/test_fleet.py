@@ -148,6 +148,25 @@ def test_bytes_are_limited_over_all_pipelines(fleet: Fleet) -> None:
     assert shown(fleet, job)["pages"]["captured"] == 2 * len(pages)
 
 
+def test_pages_are_limited_exactly_over_all_pipelines(fleet: Fleet) -> None:
+    most, paths = 57, [f"/p{number}" for number in range(60)]
+    pages = {"/": "".join(f"<a href='{path}'>x</a>" for path in paths)}
+    pages |= {path: Answer(path, after=0.05) for path in paths}
+    with ExitStack() as stack:
+        sites = [stack.enter_context(GatedSite(pages, address=f"127.0.0.{number}")) for number in (1, 2)]
+        urls = (site.url for site in sites)
+        job = fleet.ask("job", "add", *urls, *OPTIONS, "--per-host", "2", "--max-pages", str(most))
+        wait_until(lambda: shown(fleet, job)["paused"], "the limit")
+        found = shown(fleet, job)
+        assert (found["state"], found["reason"]) == ("ACTIVE", f"limit: --max-pages {most}")
+        assert (found["pages"]["captured"], found["pages"]["claimed"]) == (most, 0)
+        fleet.ask("job", "set", job, "max-pages=500", server=1)
+        fleet.ask("job", "resume", job, server=1)
+        fleet.ask("job", "wait", job, "--timeout", "60")
+        assert all(set(site.counts().values()) == {1} for site in sites)
+    assert shown(fleet, job)["pages"]["captured"] == 2 * len(pages)
+
+
 def quiet_after(site: GatedSite, moment: float) -> None:
     """Nothing is asked for any more, from some seconds after a moment on."""
     time.sleep(max(0.0, moment + LATE_S - time.monotonic()))

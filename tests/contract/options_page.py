@@ -21,7 +21,9 @@ _PLACES = ("--server URL", "--token-file FILE", "--plain-http", "--ca-file FILE"
 _AS_JOB = ("pipelines", "tokens")
 _OF_SERVER = ("--token-file FILE", "--plain-http", "--ca-file FILE")
 """How a server is asked, which `job` shows for every command."""
-_MARKED = re.compile(r"(?ms)^<!-- options of (\w+) -->\n.*?^<!-- end -->\n")
+_RANGE = re.compile(r"; [\d.<=]*\bx\b[<>=\d.]*(?=\])| ?\[[\d.<=]*\bx\b[<>=\d.]*\]")
+_MADE = re.compile(r"(?ms)(^## muniment (\w+)\n(?:(?!^##? ).)*?^<!-- options -->\n).*?(?=^## )")
+"""A section of a command up to its mark, the name, and what is made: all below the mark."""
 
 
 def visible_commands() -> dict[str, click.Command]:
@@ -33,14 +35,13 @@ def visible_commands() -> dict[str, click.Command]:
 def filled(text: str) -> str:
     """The page with its lists made anew; a command that has none yet gets a section at the end of the commands."""
     commands = visible_commands()
-    for name in [one for one in commands if one not in _MARKED.findall(text)]:
-        section = f"## muniment {name}\n\n<!-- options of {name} -->\n<!-- end -->\n\n"
-        text = text.replace("## JSON\n", f"{section}## JSON\n")
+    for name in sorted(set(commands) - {found[2] for found in _MADE.finditer(text)}):
+        text = text.replace("## JSON\n", f"## muniment {name}\n\n<!-- options -->\n## JSON\n")
 
-    def listed(found: re.Match[str]) -> str:
-        return f"<!-- options of {found[1]} -->\n{_about(found[1], commands[found[1]])}<!-- end -->\n"
+    def made(found: re.Match[str]) -> str:
+        return f"{found[1]}{_about(found[2], commands[found[2]])}\n"
 
-    return _MARKED.sub(listed, text)
+    return _MADE.sub(made, text)
 
 
 def _about(name: str, command: click.Command) -> str:
@@ -140,7 +141,7 @@ def _list(rows: list[tuple[str, str]]) -> str:
 
 def _line(flag: str, text: str) -> str:
     """A line of a list, without the range of a number; the default is what the help has in brackets or parentheses."""
-    default, text = "", re.sub(r" ?\[[^\]]*\bx\b[<>][^\]]*\]|(?<=\[)[^\]]*\bx\b", "", text)
+    default, text = "", _RANGE.sub("", text)
     for found in re.finditer(r" ?\[(default: )?([^\]]*)\]| \(default: ([^)]*)\)", text):
         inner = found[2] if found[1] else found[3]
         if inner:

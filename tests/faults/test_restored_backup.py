@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from fleet_round import ServerSite
 from tests.support.fleet import Fleet, wait_for
+from tests.support.postgres import Postgres
 
 PAGES = 60
 """Of each of six hosts."""
@@ -35,9 +37,25 @@ class InFile:
         self._copy.rename(self._file)
 
 
-def test_a_restored_tracker_loses_no_page(tmp_path: Path) -> None:
+class InDatabase:
+    """A tracker in PostgreSQL."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._server = postgres
+        self.place = ("--database", postgres.create("backed_up"))
+
+    def back_up(self) -> None:
+        """Beside a server that runs."""
+        self._file = self._server.dump("backed_up")
+
+    def restore(self) -> None:
+        self._server.restore("backed_up", self._file)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_restored_tracker_loses_no_page(kind: str, tmp_path: Path, postgres: Postgres) -> None:
     site = ServerSite(tmp_path / "site", PAGES)
-    tracker = InFile(tmp_path)
+    tracker = InFile(tmp_path) if kind == "sqlite" else InDatabase(postgres)
     with site.server, Fleet(tmp_path / "work", tracker.place, lease_s=10) as fleet:
         server = fleet.serve()
         fleet.pipeline("--workers", "1")

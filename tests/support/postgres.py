@@ -67,6 +67,18 @@ class Postgres:
         self._run("createdb", "-h", str(self.home), "-U", "muniment", "--template=template0", database)
         return self.url(database)
 
+    def dump(self, database: str) -> Path:
+        """Write a backup of a database, which may be in use."""
+        file = self.home / f"{database}.dump"
+        self._run("pg_dump", "-h", str(self.home), "-U", "muniment", "-Fc", "-f", str(file), database)
+        return file
+
+    def restore(self, database: str, file: Path) -> None:
+        """Put a backup in the place of a database that nobody uses."""
+        self._run("dropdb", "-h", str(self.home), "-U", "muniment", database)
+        self.create(database)
+        self._run("pg_restore", "-h", str(self.home), "-U", "muniment", "-d", database, str(file))
+
     def start(self) -> None:
         """Start the server; it answers when this returns."""
         options = [word for line in (f"unix_socket_directories={self.home}", *self._settings) for word in ("-c", line)]

@@ -57,7 +57,8 @@ class JobRecord:
         self._due = True
         self._read_at = self._read_all_at = -_ALL_AGAIN_S
         self._said = set[str]()
-        self._left_out, self._foreign, self._told_at = 0, set[str](), 0.0
+        self._left_out, self._foreign = 0, set[str]()
+        self._told_at, self._told = 0.0, dict[str, str]()
 
     @property
     def roles(self) -> frozenset[str]:
@@ -167,7 +168,8 @@ class JobRecord:
         """Write what was committed since: entries, sums, cursors; with `beat`, also when nothing was."""
         state = self._log.state
         assert self._reader is not None  # it has arrived
-        if not (self.waits or beat or (state, self.queued) != self._sent):
+        stale = monotonic() - self._told_at >= _STANDING_S and self._standing(state) != self._told
+        if not (self.waits or beat or stale or (state, self.queued) != self._sent):
             return
         if self._cuts and state.position.score - self._score > self._options.keep + _BATCH:
             # after an outage: what would be taken out again at once is not written
@@ -181,17 +183,23 @@ class JobRecord:
                 pipe.publish(layout.UPDATES, self.ident)
             self._trim(pipe, score)
             pipe.hset(self.ident, mapping=self._sums(state, score))
-            if beat and monotonic() - self._told_at >= _STANDING_S:
+            if stale:
                 self._tell_standing(pipe, state)
             carry_out(pipe, self._say)
         self._sent, self._score = (state, self.queued), score
 
     def _tell_standing(self, pipe: Any, state: LogState, *, stood: bool = False) -> None:
         """Say beside the record how far the log goes, for who asks how the live plane stands."""
-        self._told_at = monotonic()
-        fields = {"committed": str(state.position.score), "left_out": str(self._left_out)}
-        fields |= {"foreign": ",".join(sorted(self._foreign)), "told_at": str(now_ms())}
-        pipe.hset(layout.own_key(self.ident), mapping=fields | ({"stood_at": str(now_ms())} if stood else {}))
+        self._told_at, self._told = monotonic(), self._standing(state)
+        fields = self._told | ({"stood_at": str(now_ms())} if stood else {})
+        pipe.hset(layout.own_key(self.ident), mapping=fields)
+
+    def _standing(self, state: LogState) -> dict[str, str]:
+        return {
+            "committed": str(state.position.score),
+            "left_out": str(self._left_out),
+            "foreign": ",".join(sorted(self._foreign)),
+        }
 
     def _add(self, pipe: Any, lines: list[bytes], score: int) -> None:
         if lines:

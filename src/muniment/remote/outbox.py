@@ -1,27 +1,28 @@
 """The outbox of a slot: what became of pages, on its way to the server, several messages at the same time.
 
 Sent again it changes nothing, so a message is sent until it is answered or the session has ended. The texts of URLs
-are kept until a message with all their pages is accepted: who sends a page later may have to send them, too.
+are kept until a message with all their pages is accepted: who sends a page later may have to send them, too. Those of
+messages that were answered otherwise are in a file.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
 from msgspec import Struct
 
 from muniment.clock import monotonic
-from muniment.errors import ServerError, SessionEndedError, TooLargeError
+from muniment.errors import MunimentError, ServerError, SessionEndedError, TooLargeError, TrackerError
 from muniment.model.cookie import Cookie
 from muniment.model.network.sessions import FinishAnswer, FinishCall, HostFacts, RobotsFile, finished_page
 from muniment.model.page import FinishBatch, PageResult, link_keys
 from muniment.remote.connection import Retries
 
-__all__ = ["FinishNews", "NewsSource", "Outbox"]
+__all__ = ["FinishNews", "NewsSource", "Outbox", "TextStore"]
 
 _MOST_PAGES, _MOST_BYTES = 400, 6 << 20
 """Of one message, about."""
@@ -32,9 +33,6 @@ _GAP_S = 0.3
 _SENDERS = 3
 _MOST_WAITING, _MOST_WAITING_BYTES = 2_000, 64 << 20
 """Pages that wait, and bytes of them, above which whoever has more waits, too."""
-_MOST_TEXTS = 200_000
-"""Texts that are kept of pages that were not accepted."""
-_LINKS_OF_A_PAGE = 100
 _OF_A_PAGE, _OF_A_TEXT = 700, 60
 """Bytes that each takes in a message beside its links and text, about."""
 _MOST_TRIES = 20
@@ -66,6 +64,19 @@ class NewsSource(Protocol):
         """It was not sent."""
 
 
+class TextStore(Protocol):
+    """Texts of URLs by their keys, of which there may be any number."""
+
+    def keep(self, texts: Mapping[bytes, str]) -> None:
+        """Keep texts."""
+
+    def find(self, keys: Iterable[bytes]) -> dict[bytes, str]:
+        """The texts of those keys that have one."""
+
+    def drop(self, keys: Iterable[bytes]) -> None:
+        """Forget texts."""
+
+
 class _Parcel:
     """Pages that are sent together, with the texts that came with them."""
 
@@ -80,9 +91,11 @@ class _Parcel:
 class Outbox:
     """Sends what became of pages of one job."""
 
-    def __init__(self, job: int, send: Send, news: NewsSource, failed: Callable[[ServerError], None]) -> None:
+    def __init__(
+        self, job: int, send: Send, news: NewsSource, texts: TextStore, failed: Callable[[MunimentError], None]
+    ) -> None:
         """`failed` gets what makes it impossible to go on."""
-        self._job, self._send, self._news, self._failed = job, send, news, failed
+        self._job, self._send, self._news, self._kept, self._failed = job, send, news, texts, failed
         self.accepted = self.stale = 0
         """Pages that the server has taken in, and those whose claim did not hold any more."""
         self._waiting: deque[_Parcel] = deque()
@@ -92,7 +105,7 @@ class Outbox:
         """Pages that wait to be sent."""
         self._wire_bytes = 0
         self._texts: dict[bytes, str] = {}
-        """Those that the server may not have."""
+        """Those of messages without an answer."""
         self._under_way = 0
         self._next_at = 0.0
         """When a message with few pages may be sent."""
@@ -127,7 +140,10 @@ class Outbox:
             await self._changed.wait()
         if not self._closed:
             texts = dict(batch.urls)
-            self._texts.update(texts)
+            if batch.pages:
+                self._texts.update(texts)
+            else:
+                self._kept.keep(texts)
             for parcel in _parcels(batch.pages, texts):
                 self._add(parcel)
 
@@ -230,16 +246,15 @@ class Outbox:
         tries = max((parcel.tries for parcel in parcels), default=0)
         try:
             answer = await Retries().until_answered(lambda: self._send(call))
+            self._landed(parcels)
+            self._settle(pages, texts, answer, tries)
         except TooLargeError as error:
             self._split(parcels, pages, news, error)
         except SessionEndedError:
             self.close()
-        except ServerError as error:
+        except (ServerError, TrackerError) as error:
             self._failed(error)
             self.close()
-        else:
-            self._landed(parcels)
-            self._settle(pages, texts, answer, tries)
 
     def _landed(self, parcels: Iterable[_Parcel]) -> None:
         for parcel in parcels:
@@ -254,7 +269,7 @@ class Outbox:
         if not half:
             self._failed(error)
         for part in (pages[:half], pages[half:]) if half else ():
-            self._add(_Parcel(part, _texts_of(part, self._texts), alone=True))
+            self._add(_Parcel(part, self._texts_of(part), alone=True))
 
     def _settle(self, pages: list[PageResult], texts: dict[bytes, str], answer: FinishAnswer, tries: int) -> None:
         """Forget what was taken in; what leads to URLs whose text is missing is sent again with it."""
@@ -262,16 +277,24 @@ class Outbox:
         again = [page for page in pages if page.page_id not in done]
         self.accepted += len(answer.accepted)
         self.stale += len(answer.stale)
-        if not again and not answer.stale:
-            for key in texts:
-                self._texts.pop(key, None)
-        while len(self._texts) > _MOST_TEXTS + self._queued * _LINKS_OF_A_PAGE:
-            self._texts.pop(next(iter(self._texts)))
+        if again or answer.stale:
+            self._kept.keep(texts)
+        else:
+            self._kept.drop(texts)
+        for key in texts:
+            self._texts.pop(key, None)
         if again and tries >= _MOST_TRIES:
             self._failed(ServerError(f"the server takes {len(again)} pages not in: URLs that they lead to are lost"))
         elif again:
             self._next_at = 0.0
-            self._add(_Parcel(again, _texts_of(again, self._texts), tries + 1))
+            self._add(_Parcel(again, self._texts_of(again), tries + 1))
+
+    def _texts_of(self, pages: Iterable[PageResult]) -> dict[bytes, str]:
+        """The texts of the URLs that pages lead to, wherever they are."""
+        pages = list(pages)
+        found = _texts_of(pages, self._texts)
+        missing = {key for page in pages for key in link_keys(page.outlinks)} - found.keys()
+        return found | self._kept.find(missing)
 
 
 def _parcels(pages: Sequence[PageResult], texts: dict[bytes, str]) -> list[_Parcel]:

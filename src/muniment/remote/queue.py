@@ -38,7 +38,7 @@ from muniment.remote.host_cache import HostCache
 from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce, why_left_out
 from muniment.remote.job_link import JobLink, Releases
-from muniment.remote.outbox import Outbox
+from muniment.remote.outbox import Outbox, TextStore
 from muniment.remote.prefetch_buffer import PrefetchBuffer
 from muniment.rules.robots.rules import RobotsAnswer
 
@@ -69,6 +69,7 @@ class PipelineQueue:
         link: JobLink,
         job: JobTermsInForce,
         payloads: KnownPayloads,
+        texts: TextStore,
         shares: HostShares,
         failed: Callable[[MunimentError], None],
     ) -> None:
@@ -76,7 +77,7 @@ class PipelineQueue:
         self._link, self._job, self._payloads = link, job, payloads
         self._hosts = HostCache(link.job, shares)
         shares.join(link.job, self._allow)
-        self._outbox = Outbox(link.job, link.finish, self._hosts, failed)
+        self._outbox = Outbox(link.job, link.finish, self._hosts, texts, failed)
         self._releases = Releases(link, self._outbox.news_sent, failed)
         self._stock = PrefetchBuffer()
         self._newer: list[JobPages] = []

@@ -11,20 +11,20 @@ from muniment.clock import monotonic
 
 __all__ = ["Poll", "Polls"]
 
-_LOOK_S, _IDLE_S = 1.0, 10.0
-"""After this a request looks again that waits for pages which are there and not due, and one that is to be woken."""
+_LOOK_S = 1.0
+"""After this a request looks again that waits for pages which are there and not due."""
 _SPREAD_S = 0.5
 """So long, at most, until all look that were woken at once."""
 _SHORTEST_S = 0.1
 """Between two looks of one request."""
-_EACH_S = 0.01
-"""Between two looks of any: whoever waits must not keep the database from working."""
 
 
 class Polls:
     """The requests that wait for one thing."""
 
-    def __init__(self) -> None:
+    def __init__(self, each_s: float) -> None:
+        """`each_s`: between two looks of any, for whoever waits must not keep the database from working."""
+        self._each_s = each_s
         self._rung = asyncio.Event()
         self._ended = asyncio.Event()
         self._count = 0
@@ -66,7 +66,7 @@ class Polls:
     @property
     def share_s(self) -> float:
         """Seconds between two looks of one request, so that all together do not look too often."""
-        return max(_SHORTEST_S, _EACH_S * self._count)
+        return max(_SHORTEST_S, self._each_s * self._count)
 
 
 class Poll:
@@ -83,10 +83,14 @@ class Poll:
         self._ring, self._looked = self._polls.ring, monotonic()
 
     async def again(self, *, soon: bool = False) -> bool:
-        """Wait until it makes sense to look again, `soon` even if nothing wakes it; False when its time is over."""
+        """Wait until it makes sense to look again: when something wakes it or, if it is to be `soon`, a moment later.
+
+        False when its time is over: nothing has changed then since it looked.
+        """
+        left = self._until - monotonic()
+        await _heard(self._ring, min(_LOOK_S, left) if soon else left)
         if self._until <= monotonic():
             return False
-        await _heard(self._ring, min(_LOOK_S if soon else _IDLE_S, self._until - monotonic()))
         turn = monotonic() + random.random() * min(_SPREAD_S, self._polls.share_s - _SHORTEST_S)
         await _heard(self._polls.ended, max(self._looked + self._polls.share_s, turn) - monotonic())
         self.repeated = True

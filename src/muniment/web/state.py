@@ -42,6 +42,8 @@ _LOOKERS = 2
 
 _MOST_WAITING = 500
 """Calls of a database that may wait; more are refused."""
+_PAGES_EACH_S, _NEWS_EACH_S = 0.01, 0.004
+"""Between two looks for pages, which every finish may bring, and for news, which are few and reach all within 2 s."""
 _PAGES_S, _SESSIONS_S, _OPERATORS_S = 15.0, 5.0, 600.0
 """Seconds after which a call is stalled, and not just large."""
 
@@ -111,7 +113,7 @@ class ServerState:
             self.notices = DatabaseThread("notices", board, 2, _PAGES_S)
         self.bodies = BodyReader()
         self.authentication = Authentication(self._look_up)
-        self.page_polls, self.news_polls = Polls(), Polls()
+        self.page_polls, self.news_polls = Polls(_PAGES_EACH_S), Polls(_NEWS_EACH_S)
         self.stopping = False
         self.swept = 0
         """Times that it swept; it grows while pages are handed out and taken in."""

@@ -19,7 +19,7 @@ from tests.support.pages import finish_batch, finished
 from tracker_harness import A, site
 
 from muniment.errors import BusyError, TrackerError
-from muniment.model.change import AddIgnore
+from muniment.model.change import AddIgnore, ResumeJob, SetValues
 from muniment.model.pipeline import Pipeline, SessionEnding
 from muniment.model.place import TrackerPlace
 from muniment.tracker.connect import opened
@@ -198,6 +198,19 @@ def test_rules_and_sites_that_another_process_changed_count_at_once(
     fleet.finish(held, web)
     assert fleet.page(job, site("left-out"))["state"] == "SKIPPED"
     assert fleet.page(job, site("taken"))["state"] == "READY"
+
+
+def test_a_limit_that_another_process_raised_pauses_the_job_no_more(fleet: Fleet) -> None:
+    job = fleet.job(*(site(str(number)) for number in range(6)), settings={"max_pages": 2})
+    fleet.pipeline("p")
+    fleet.finish(fleet.claim("p"))
+    assert fleet.claim("p") == []
+    assert fleet.job_row(job)["reason"] == "limit: --max-pages 2"
+    with closing(opened(fleet.place)) as db:
+        for change in (SetValues("ann", (("max-pages", "5"),)), ResumeJob("ann")):
+            amend(db, store.load_job(db, job), change, fleet.now)
+    assert len(fleet.claim("p")) == 3
+    assert not fleet.job_row(job)["paused"]
 
 
 def test_a_session_that_another_process_ended_gets_and_changes_nothing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 from msgspec import structs
@@ -18,6 +19,7 @@ from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce, job_in_force
 from muniment.remote.queue import PipelineQueue
 from muniment.settings.option_table import Settings
+from muniment.tracker.stores.text_file import TextFile
 
 
 class _Link:
@@ -67,7 +69,8 @@ def with_queue(use: Callable[[PipelineQueue, _Link], Awaitable[None]], shares: H
 
     async def run() -> None:
         link = _Link()
-        queue = PipelineQueue(link, described(), _Payloads(), shares, lambda error: None)  # type: ignore[arg-type]
+        texts = TextFile(Path("not-made"))
+        queue = PipelineQueue(link, described(), _Payloads(), texts, shares, lambda error: None)  # type: ignore[arg-type]
         queue.open()
         await use(queue, link)
         queue.close()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+import tracemalloc
 from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
 
 from msgspec import structs
 from tests.support.pages import claim, finished
@@ -14,6 +18,7 @@ from muniment.model.page import FinishBatch
 from muniment.remote.host_cache import HostCache
 from muniment.remote.host_shares import HostShares
 from muniment.remote.outbox import Outbox
+from muniment.tracker.stores.text_file import TextFile
 
 KEY, TEXT = b"k" * 16, "http://a.example/next"
 LINK = KEY + b"\x00"
@@ -57,11 +62,12 @@ def with_outbox(server: _Server, use: Callable[[Outbox], Awaitable[None]]) -> li
     failures: list[MunimentError] = []
 
     async def run() -> None:
-        box = Outbox(7, server.finish, HostCache(7, HostShares()), failures.append)
-        box.open()
-        await use(box)
-        await asyncio.wait_for(box.drained(), 5)
-        box.close()
+        with tempfile.TemporaryDirectory() as directory, closing(TextFile(Path(directory))) as texts:
+            box = Outbox(7, server.finish, HostCache(7, HostShares()), texts, failures.append)
+            box.open()
+            await use(box)
+            await asyncio.wait_for(box.drained(), 20)
+            box.close()
 
     asyncio.run(run())
     return failures
@@ -91,6 +97,28 @@ def test_the_text_of_a_stale_page_is_kept_for_the_next_that_leads_there() -> Non
 
     assert not with_outbox(server, use)
     assert sent(server) == [([1], [(KEY, TEXT)]), ([2], []), ([2], [(KEY, TEXT)])]
+
+
+def test_texts_that_wait_for_a_page_take_no_memory() -> None:
+    """A worker sends a text once: it is kept until a page that leads there is accepted, however long that takes."""
+    server = _Server()
+    server.answers = [is_stale] * 100 + [lacks, accepts]
+    grown: list[int] = []
+
+    async def use(box: Outbox) -> None:
+        tracemalloc.start()
+        for first in range(100):
+            texts = [(n.to_bytes(16), f"http://a.example/{n:080}") for n in range(first * 2000, first * 2000 + 2000)]
+            await box.put(batch(first, urls=[(KEY, TEXT), *texts]))
+            await box.drained()
+            server.calls.clear()
+        grown.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        await box.put(batch(200))
+
+    assert not with_outbox(server, use)
+    assert sent(server) == [([200], []), ([200], [(KEY, TEXT)])]
+    assert grown[0] < 5_000_000
 
 
 def test_what_cannot_be_sent_is_said_once() -> None:

@@ -37,6 +37,7 @@ from muniment.remote.queue import PipelineQueue
 from muniment.settings.environment import operator_name
 from muniment.settings.option_table import Settings
 from muniment.tracker.stores.payload_file import PAYLOADS_FILE, PayloadFile
+from muniment.tracker.stores.text_file import TextFile
 
 __all__ = ["JobRun"]
 
@@ -64,7 +65,8 @@ class JobRun:
         self._registry, self._browser = registry, browser
         # open before its workers are: pages may come at once
         self._payloads = PayloadFile(out / PAYLOADS_FILE)
-        self.queue = PipelineQueue(link, job, self._payloads, shares, failed)
+        self._texts = TextFile(out)
+        self.queue = PipelineQueue(link, job, self._payloads, self._texts, shares, failed)
         self._orchestrator: Orchestrator | None = None
         self._files: WarcFiles | None = None
         self._renders = job.renders
@@ -165,6 +167,7 @@ class JobRun:
             raise
         finally:
             self.queue.close()
+            self._texts.close()
         return outcome
 
     async def _locked(self) -> RunOutcome:

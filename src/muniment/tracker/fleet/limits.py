@@ -8,6 +8,7 @@ from muniment.model.change import ChangeMade
 from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs.audit import note
+from muniment.tracker.jobs.store import load_job, settings_of
 from muniment.tracker.jobs.terms import PAUSED
 from muniment.tracker.schema.tables import CLAIMED, job_sums, jobs, pages
 
@@ -21,11 +22,14 @@ def room_for(db: Database, job_id: int, settings: Settings, wanted: int, now: in
     """How many of the wanted pages of a job may be handed out, within the caller's transaction.
 
     Pages that are out count as captured. When a limit is reached, the job is paused with the limit as its reason.
+    A job without a limit in these settings is not looked at.
     """
     if settings.max_pages is None and settings.max_bytes is None:
         return wanted
     # of two claims the second sees what the first has taken
     db.connection.execute(select(jobs.c.id).where(jobs.c.id == job_id).with_for_update())
+    # another server may have raised the limit: by the old one, a job that was just resumed would be paused again
+    settings = settings_of(load_job(db, job_id))
     sums = select(func.sum(job_sums.c.pages_captured), func.sum(job_sums.c.payload_bytes))
     captured, received = db.connection.execute(sums.where(job_sums.c.job_id == job_id)).one()
     if reached := _reached(settings, int(captured or 0), int(received or 0)):

@@ -14,18 +14,19 @@ from sqlalchemy import bindparam, literal_column, or_, select
 from muniment.model.network.sessions import JobNews, NewsAnswer, SlotNews
 from muniment.model.pipeline import SlotLock
 from muniment.tracker.db.database import Database, Prepared, Row, retrying_transaction
-from muniment.tracker.fleet.sessions import numbers
+from muniment.tracker.fleet.sessions import check_standing, numbers
 from muniment.tracker.schema.pipelines import assignments, host_permits, sessions
 from muniment.tracker.schema.tables import CLAIMED, jobs, pages
 
 __all__ = ["News"]
 
 _SESSION = Prepared(
-    select(sessions.c.news, sessions.c.news_digest, sessions.c.stopping, sessions.c.slots).where(
-        sessions.c.epoch == bindparam("epoch")
-    ),
+    select(
+        sessions.c.pipeline_id, sessions.c.ending, sessions.c.news, sessions.c.news_digest, sessions.c.stopping,
+        sessions.c.slots,
+    ).where(sessions.c.epoch == bindparam("epoch")),
     "epoch",
-)
+)  # fmt: skip
 _SLOTS = Prepared(
     select(assignments.c.slot, assignments.c.job_id, assignments.c.lock)
     .where(assignments.c.pipeline_id == bindparam("pipeline"))
@@ -64,7 +65,7 @@ class News:
         self._db = db
 
     def of(self, pipeline: str, epoch: int) -> NewsAnswer:
-        """The news of a session that lives."""
+        """The news of a session. Raises NotFoundError and SessionEndedError."""
         told, digest, number = self._look(pipeline, epoch)
         if digest is not None:
             number = self._keep(epoch, digest)
@@ -78,7 +79,9 @@ class News:
             (_JOBS, (pipeline, *numbers(epoch))),
             (_LOWERED, (epoch,)),
         ]
-        [(number, before, stopping, slots)], *answers = self._db.several(asked)
+        found, *answers = self._db.several(asked) if 0 < epoch < 1 << 31 else [[]]
+        check_standing(pipeline, epoch, found)
+        [(_, _, number, before, stopping, slots)] = found
         told = _told(answers, bool(stopping), int(slots))
         digest = hashlib.sha256(msgspec.json.encode(told)).digest()
         return told, None if before is not None and bytes(before) == digest else digest, int(number)

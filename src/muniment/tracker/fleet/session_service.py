@@ -86,9 +86,7 @@ class SessionService:
         if call.paused not in _PAUSES:
             raise UsageError(f"{call.paused!r} is not a reason for a pause: disk or operator")
         news = self.news(pipeline, epoch, 0).news
-        self._beat(epoch, call)
-        # another server may have ended it in between
-        sessions.check_live(self._db, pipeline, epoch)
+        self._beat(pipeline, epoch, call)
         return HeartbeatAnswer(lease_s=self.lease_s, news=news)
 
     def forgot(self, epoch: int, call: HeartbeatCall) -> bool:
@@ -98,24 +96,20 @@ class SessionService:
             return False
         return bool(sessions.held_jobs(self._db, epoch, call.ask) - set(call.jobs))
 
-    def _beat(self, epoch: int, call: HeartbeatCall) -> None:
-        if call.report is not None or self._db.rows(sessions.PAUSED, (epoch,)) != [(call.paused,)]:
-            self._write_beat(epoch, call)
-        elif self._db.shared:
-            self._write_renewal(epoch)
+    def _beat(self, pipeline: str, epoch: int, call: HeartbeatCall) -> None:
+        paused = "" if self._db.shared else sessions.paused_of(self._db, pipeline, epoch)
+        if self._db.shared or call.report is not None or paused != call.paused:
+            self._write_beat(pipeline, epoch, call)
         else:
             self._leases.renew(epoch)
 
     @retrying_transaction
-    def _write_renewal(self, epoch: int) -> None:
+    def _write_beat(self, pipeline: str, epoch: int, call: HeartbeatCall) -> None:
         with self._db.transaction():
             self._leases.renew(epoch)
-
-    @retrying_transaction
-    def _write_beat(self, epoch: int, call: HeartbeatCall) -> None:
-        with self._db.transaction():
-            self._leases.renew(epoch)
-            sessions.set_paused(self._db, epoch, call.paused)
+            # another server may have ended it in between
+            if sessions.paused_of(self._db, pipeline, epoch) != call.paused:
+                sessions.set_paused(self._db, epoch, call.paused)
             self._keep(epoch, call.report, self._clock.now())
 
     def _keep(self, epoch: int, report: HostReport | None, now: int) -> None:
@@ -130,7 +124,6 @@ class SessionService:
 
     def news(self, pipeline: str, epoch: int, after: int) -> NewsAnswer:
         """What a pipeline goes by from now on; its number is higher than `after` when that has changed."""
-        sessions.check_live(self._db, pipeline, epoch)
         return self._news.of(pipeline, epoch)
 
     def check_own(self, pipeline: str, epoch: int) -> None:

@@ -22,7 +22,6 @@ from muniment.tracker.schema.pipelines import assignments, host_permits, pipelin
 from muniment.tracker.schema.tables import CLAIMED, jobs, pages
 
 __all__ = [
-    "PAUSED",
     "BegunSession",
     "GivenBack",
     "begin",
@@ -34,6 +33,7 @@ __all__ = [
     "held_jobs",
     "hold",
     "numbers",
+    "paused_of",
     "release",
     "set_paused",
 ]
@@ -46,10 +46,9 @@ _UNFINISHED = select(jobs.c.id).where(jobs.c.state != JobState.FINISHED.value)
 _COLUMNS = sessions.c.epoch, sessions.c.pipeline_id, sessions.c.instance, sessions.c.slots
 _LATEST = select(sessions.c.ask, sessions.c.handed_out)
 _STANDING = Prepared(
-    select(sessions.c.pipeline_id, sessions.c.ending).where(sessions.c.epoch == bindparam("epoch")), "epoch"
+    select(sessions.c.pipeline_id, sessions.c.ending, sessions.c.paused).where(sessions.c.epoch == bindparam("epoch")),
+    "epoch",
 )
-PAUSED = Prepared(select(sessions.c.paused).where(sessions.c.epoch == bindparam("epoch")), "epoch")
-"""Why a session takes no pages."""
 
 
 class BegunSession(Struct, frozen=True):
@@ -62,7 +61,14 @@ class BegunSession(Struct, frozen=True):
 
 def check_live(db: Database, pipeline: str, epoch: int) -> None:
     """Raise NotFoundError unless a session is the pipeline's, and SessionEndedError when it has ended."""
-    check_standing(pipeline, epoch, db.rows(_STANDING, (epoch,)) if 0 < epoch < 1 << 31 else [])
+    paused_of(db, pipeline, epoch)
+
+
+def paused_of(db: Database, pipeline: str, epoch: int) -> str:
+    """Why a live session takes no pages; empty when it does. Raises as `check_live`."""
+    rows = db.rows(_STANDING, (epoch,)) if 0 < epoch < 1 << 31 else []
+    check_standing(pipeline, epoch, rows)
+    return str(rows[0][2])
 
 
 def check_standing(pipeline: str, epoch: int, rows: Sequence[Sequence[Any]]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache, reduce
+from operator import add
 from typing import Any
 
 from msgspec import structs
-from sqlalchemy import bindparam, func, literal_column, or_, select
+from sqlalchemy import Integer, Text, bindparam, cast, func, literal_column, or_, select
 
 from muniment.errors import UsageError
 from muniment.model.change import ChangeMade
@@ -32,13 +34,22 @@ _AT_WORK = Prepared(
     .where(sessions.c.epoch == bindparam("epoch")),
     "epoch",
 )  # fmt: skip
+_END = "\t"
+"""No tag contains one."""
 _OFFERED = (
     select(jobs.c.id, jobs.c.nice, jobs.c.tags, jobs.c.renders, jobs.c.concurrency)
     .where(jobs.c.state == JobState.ACTIVE.value, or_(jobs.c.concurrency.is_(None), jobs.c.concurrency > 0))
     .where(jobs.c.place_id == "", jobs.c.paused.is_(False))
     .order_by(jobs.c.id)
 )
-_OFFERS = Prepared(_OFFERED)
+_OPEN = _OFFERED.subquery().c
+_MOST = func.coalesce(_OPEN.concurrency, literal_column("-1"))
+_FIELDS = [cast(field, Text) for field in (_OPEN.id, _OPEN.nice, cast(_OPEN.renders, Integer), _MOST)]
+_LINE = reduce(add, (field + literal_column("' '") for field in _FIELDS)) + _OPEN.tags
+_APART: Any = literal_column(f"'{_END}'")
+_TOGETHER = func.aggregate_strings(_LINE, _APART)
+_OFFERS = Prepared(select(_TOGETHER))
+"""All in one text: a thousand jobs as rows cost more than all else of a claim, and an idle fleet has the same again."""
 # slots of pipelines that are away, or take no pages, take no room
 _BUSY = Prepared(
     select(jobs.c.id)
@@ -75,12 +86,13 @@ def settle_slots(db: Database, answers: Sequence[list[Row]], session: Session, n
     Returns the job that each slot may take pages of; a slot that is locked to a job without any has none.
     """
     pipeline, before = _at_work(answers[0], session.slots)
-    offers = _offers(db, pipeline.name, answers[1])
+    offers = _offers(db, pipeline.name, _read(answers[1][0][0] or ""))
     before = _with_last_pages(db, session, before, {offer.job_id for offer in offers})
     after = assign(pipeline, before, offers)
     if after != [slot.job_id for slot in before]:
         # two pipelines that take slots at once do so one after the other: together they might be too many
-        offers = _offers(db, pipeline.name, db.connection.execute(_OFFERED.with_for_update()).all())
+        rows = db.connection.execute(_OFFERED.with_for_update()).all()
+        offers = _offers(db, pipeline.name, [_offer(*row) for row in rows])
         after = assign(pipeline, before, offers)
     for number, (slot, job_id) in enumerate(zip(before, after, strict=True)):
         if slot.job_id == job_id:
@@ -109,13 +121,29 @@ def _with_last_pages(db: Database, session: Session, slots: list[Slot], offered:
     return [structs.replace(slot, busy=True) if slot.job_id in busy else slot for slot in slots]
 
 
-def _offers(db: Database, pipeline: str, rows: Sequence[Sequence[Any]]) -> list[JobOffer]:
-    """The jobs that have pages, those apart that an output directory names: they run without pipelines."""
-    limited = any(most is not None for *_, most in rows)
-    others: dict[int, int] = dict(db.rows(_TAKEN, (pipeline,))) if limited else {}
+@lru_cache(maxsize=4)
+def _read(text: str) -> Sequence[JobOffer]:
+    """The jobs of `_OFFERS`, each with the room that all pipelines have together."""
+    return [_line(line) for line in text.split(_END) if line]
+
+
+def _line(text: str) -> JobOffer:
+    job_id, nice, renders, most, tags = text.split(" ", 4)
+    return _offer(int(job_id), int(nice), tags, int(renders), None if most == "-1" else int(most))
+
+
+def _offer(job_id: int, nice: int, tags: str, renders: int, most: int | None) -> JobOffer:
+    return JobOffer(job_id, nice, tags_of(tags), most, bool(renders))
+
+
+def _offers(db: Database, pipeline: str, offers: Sequence[JobOffer]) -> Sequence[JobOffer]:
+    """The jobs with the room that others leave to a pipeline."""
+    if all(offer.room is None for offer in offers):
+        return offers
+    others: dict[int, int] = dict(db.rows(_TAKEN, (pipeline,)))
     return [
-        JobOffer(job_id, nice, tags_of(tags), None if most is None else most - others.get(job_id, 0), bool(renders))
-        for job_id, nice, tags, renders, most in rows
+        offer if offer.room is None else structs.replace(offer, room=offer.room - others.get(offer.job_id, 0))
+        for offer in offers
     ]
 
 
