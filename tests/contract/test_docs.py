@@ -168,10 +168,6 @@ def test_readme_begins_with_two_commands() -> None:
     assert _lines(ROOT / "README.md")[:2] == [f"./scripts/run crawl {EXAMPLE} -o example", "./scripts/test"]
 
 
-def test_readme_is_short() -> None:
-    assert len((ROOT / "README.md").read_text().split()) <= 600
-
-
 @pytest.mark.parametrize("name", ["run", "test", "site", "build", "fuzz", "lock"])
 def test_scripts_that_the_docs_name_can_be_run(name: str) -> None:
     assert (ROOT / "scripts" / name).stat().st_mode & 0o111

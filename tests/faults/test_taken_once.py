@@ -86,9 +86,8 @@ def test_a_job_is_taken_once_whenever_the_server_is_killed(
     assert sorted(one["url"] for one in bot.notices()) == sorted(f"{site.url}{step}.html" for step in steps)
     listed = muniment("job", "list", "--json", *place)
     assert listed.code == 0, listed.stderr
-    assert [(job["state"], job["outcome"]) for job in json.loads(listed.stdout)] == [("FINISHED", "completed")] * len(
-        STEPS
-    )
+    assert {(job["state"], job["outcome"]) for job in json.loads(listed.stdout)} == {("FINISHED", "completed")}
+    assert len(json.loads(listed.stdout)) == len(steps)
     assert len(idents) == len(steps)
     for ident in idents:
         log = [json.loads(entry) for entry in redis.zrange(f"{ident}_log", 0, -1)]

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from fastwarc.warc import ArchiveIterator as FastIterator
 from tests.support.exchanges import GeneratedBody, MemoryBody, chunk, exchange, page_context
 from warcio.archiveiterator import ArchiveIterator
-from warcio.checker import RangeChecker
+from warcio.checker import Checker
 
 from muniment.archive.check.directory import check
 from muniment.archive.index.parquet import join
@@ -90,7 +90,7 @@ def test_warcio_check_accepts_all_but_chunked(directory):
         inputs = (str(directory.warc()),)
         verbose = False
 
-    checker = RangeChecker(Arguments())
+    checker = Checker(Arguments())
     out, sys.stdout = sys.stdout, io.StringIO()
     try:
         checker.process_all()

@@ -11,8 +11,8 @@ from muniment.model.event import ChangeEvent
 from muniment.settings.option_table import Settings
 
 
-class TrackerConnection(Concurrency):
-    """A desk whose messages are kept."""
+class MeasuredConcurrency(Concurrency):
+    """A limit whose messages are kept."""
 
     def __init__(self, **settings):
         self.told, self.log = [], EventList()
@@ -26,81 +26,81 @@ class TrackerConnection(Concurrency):
 
 
 def test_workers_have_equal_parts_and_hear_of_new_ones():
-    desk = TrackerConnection(start_inflight=65)
-    desk.staff([0])
-    assert (desk.part(0), desk.news()) == (65, [(0, InflightShare(65))])
-    desk.staff([0, 3])
-    assert desk.news() == [(0, InflightShare(33)), (3, InflightShare(32))]
-    desk.staff([3])
-    assert desk.news() == [(3, InflightShare(65))]
+    limit = MeasuredConcurrency(start_inflight=65)
+    limit.staff([0])
+    assert (limit.part(0), limit.news()) == (65, [(0, InflightShare(65))])
+    limit.staff([0, 3])
+    assert limit.news() == [(0, InflightShare(33)), (3, InflightShare(32))]
+    limit.staff([3])
+    assert limit.news() == [(3, InflightShare(65))]
 
 
 def test_it_grows_while_it_is_wanted_and_tells_only_changes():
-    desk = TrackerConnection(start_inflight=64, inflight=100)
-    desk.staff([0])
-    desk.news()
+    limit = MeasuredConcurrency(start_inflight=64, inflight=100)
+    limit.staff([0])
+    limit.news()
     for now in range(1_000, 2_000, 10):
-        desk.wanted(now)
-    assert desk.news() == [(0, InflightShare(96)), (0, InflightShare(100))]
+        limit.wanted(now)
+    assert limit.news() == [(0, InflightShare(96)), (0, InflightShare(100))]
 
 
-def silence(desk, hosts, now=50_000, asked_at=40_000, held=20):
+def silence(limit, hosts, now=50_000, asked_at=40_000, held=20):
     for host in hosts:
-        desk.fell_silent(host, asked_at, now)
-    desk.tick(now, lambda: held)
+        limit.fell_silent(host, asked_at, now)
+    limit.tick(now, lambda: held)
 
 
 def test_a_burst_over_many_domains_halves_it_once():
-    desk = TrackerConnection(start_inflight=200)
-    desk.staff([0, 1])
-    desk.news()
-    silence(desk, [f"www.site{n}.example" for n in range(8)])
-    assert desk.news() == [(0, InflightShare(50)), (1, InflightShare(50))]
-    assert desk.crowded(59_000)
-    silence(desk, [f"www.site{n}.example" for n in range(20)], now=61_000, asked_at=49_000)
-    assert (desk.limit, desk.crowded(61_000)) == (100, False), "what was asked before the cut is no news"
-    assert desk.log.published == [ChangeEvent("muniment", "requests in flight", 200, 100)]
+    limit = MeasuredConcurrency(start_inflight=200)
+    limit.staff([0, 1])
+    limit.news()
+    silence(limit, [f"www.site{n}.example" for n in range(8)])
+    assert limit.news() == [(0, InflightShare(50)), (1, InflightShare(50))]
+    assert limit.crowded(59_000)
+    silence(limit, [f"www.site{n}.example" for n in range(20)], now=61_000, asked_at=49_000)
+    assert (limit.limit, limit.crowded(61_000)) == (100, False), "what was asked before the cut is no news"
+    assert limit.log.published == [ChangeEvent("muniment", "requests in flight", 200, 100)]
 
 
 def test_no_more_hosts_are_asked_than_there_are_requests_however_many_workers_hold():
-    desk = TrackerConnection(start_inflight=400, inflight=2_000)
-    silence(desk, [f"site{n}.example" for n in range(99)], held=9_500)
-    assert desk.limit == 400
-    silence(desk, ["site99.example"], held=9_500)
-    assert desk.limit == 200
+    limit = MeasuredConcurrency(start_inflight=400, inflight=2_000)
+    silence(limit, [f"site{n}.example" for n in range(99)], held=9_500)
+    assert limit.limit == 400
+    silence(limit, ["site99.example"], held=9_500)
+    assert limit.limit == 200
 
 
 def test_what_a_person_changes_ends_no_calm():
-    desk = TrackerConnection(start_inflight=400, inflight=2_000)
-    silence(desk, [f"site{n}.example" for n in range(100)])
-    desk.change(structs.replace(Settings(), inflight=1_000))
-    desk.wanted(59_999)
-    assert desk.limit == 200
-    desk.wanted(60_000)
-    assert desk.limit == 232, "by a step, as after every cut"
+    limit = MeasuredConcurrency(start_inflight=400, inflight=2_000)
+    silence(limit, [f"site{n}.example" for n in range(100)])
+    limit.change(structs.replace(Settings(), inflight=1_000))
+    limit.wanted(59_999)
+    assert limit.limit == 200
+    limit.wanted(60_000)
+    assert limit.limit == 232, "by a step, as after every cut"
 
 
 def test_a_cut_at_the_least_limit_is_no_event():
-    desk = TrackerConnection(start_inflight=32, min_inflight=32)
-    silence(desk, [f"site{n}.example" for n in range(20)])
-    assert (desk.limit, desk.crowded(59_000), desk.log.published) == (32, True, [])
+    limit = MeasuredConcurrency(start_inflight=32, min_inflight=32)
+    silence(limit, [f"site{n}.example" for n in range(20)])
+    assert (limit.limit, limit.crowded(59_000), limit.log.published) == (32, True, [])
 
 
 def test_many_hosts_of_one_domain_are_one():
-    desk = TrackerConnection(start_inflight=200)
-    silence(desk, [f"blog{n}.one.example" for n in range(500)])
-    assert desk.limit == 200
+    limit = MeasuredConcurrency(start_inflight=200)
+    silence(limit, [f"blog{n}.one.example" for n in range(500)])
+    assert limit.limit == 200
 
 
 def test_hosts_that_fall_silent_one_after_the_other_are_no_burst():
-    desk = TrackerConnection(start_inflight=200)
+    limit = MeasuredConcurrency(start_inflight=200)
     for number in range(100):
-        silence(desk, [f"site{number}.example"], now=50_000 + number * 1_000)
-    assert desk.limit == 200
+        silence(limit, [f"site{number}.example"], now=50_000 + number * 1_000)
+    assert limit.limit == 200
 
 
 def test_other_bounds_hold_at_once():
-    desk = TrackerConnection(start_inflight=200)
-    desk.staff([0])
-    desk.change(structs.replace(Settings(), inflight=10))
-    assert desk.part(0) == 10
+    limit = MeasuredConcurrency(start_inflight=200)
+    limit.staff([0])
+    limit.change(structs.replace(Settings(), inflight=10))
+    assert limit.part(0) == 10

@@ -8,6 +8,7 @@ from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.dashboard import IgnoreEffect, JobCard
 from muniment.model.network.jobs import IgnoresCall, JobPatch
 from muniment.web.pages.ignore_suggestions import suggestions_for
+from muniment.web.pages.order_form import order_fields
 from muniment.web.pages.plots import plots_of
 from muniment.web.pages.site import PageVisit, see_other
 
@@ -16,14 +17,19 @@ __all__ = ["STEERING", "ignores", "job", "jobs", "log", "log_download", "why"]
 _LINES = 200
 _MOST_CHANGES = 200
 _PER_PAGE = 200
+_COLUMNS = (
+    ("State", "state"), ("URL", "url"), ("Done", "done"), ("Queued", "queued"), ("Pages/s", "rate"), ("Bytes", "bytes"),
+    ("Errors", "errors"), ("Responses", ""), ("By", "by"), ("Note", "note"), ("Age", "created_at"),
+)  # fmt: skip
+"""Of the table of jobs: heading, and what it is sorted by."""
 _NOT_OPTIONS = frozenset({"url", "urls", "explanation"})
 
 
 async def jobs(visit: PageVisit) -> Response:
     """All jobs, through a filter that its address keeps."""
-    text, state, person = (visit.given(name).strip() for name in ("text", "state", "by"))
+    text, state, person, sort = (visit.given(name).strip() for name in ("text", "state", "by", "sort"))
     found = await visit.site.ask(lambda backend: backend.jobs())
-    shown = [one for one in found if _fits(one, text.lower(), state, person.lower())]
+    shown = _sorted([one for one in found if _fits(one, text.lower(), state, person.lower())], sort)
     begin = _number(visit.given("from")) or 0
     return visit.page(
         "jobs.html",
@@ -33,6 +39,9 @@ async def jobs(visit: PageVisit) -> Response:
         text=text,
         state=state,
         by=person,
+        sort=sort,
+        columns=_COLUMNS,
+        fields=order_fields(),
         next=begin + _PER_PAGE if begin + _PER_PAGE < len(shown) else None,
     )
 
@@ -40,6 +49,14 @@ async def jobs(visit: PageVisit) -> Response:
 def _fits(card: JobCard, text: str, state: str, person: str) -> bool:
     told = f"{card.id} {card.url} {card.name} {card.note}".lower()
     return text in told and state in ("", card.state) and person in card.by.lower()
+
+
+def _sorted(cards: list[JobCard], sort: str) -> list[JobCard]:
+    """The newest first, unless a column is named; with `-` before it, the largest first."""
+    name = sort.removeprefix("-")
+    if not any(name == key for _, key in _COLUMNS if key):
+        return cards
+    return sorted(cards, key=lambda card: getattr(card, name), reverse=sort.startswith("-"))
 
 
 def _number(text: str) -> int | None:

@@ -74,17 +74,17 @@ FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthChec
 
 @FEW
 @given(members=MEMBERS, size=st.integers(1, 4000), cut=st.integers(0, 30))
-def test_stretches_of_any_size_say_the_same(tmp_path, check_in_stretches, members, size, cut):
+def test_ranges_of_any_size_say_the_same(tmp_path, check_in_ranges, members, size, cut):
     data = FIRST + b"".join(members)
     (tmp_path / "other.warc.gz").write_bytes(data[: len(data) - cut])
     whole = check(tmp_path)
-    assert check_in_stretches(tmp_path, 1) == whole
-    assert check_in_stretches(tmp_path, size) == whole
+    assert check_in_ranges(tmp_path, 1) == whole
+    assert check_in_ranges(tmp_path, size) == whole
 
 
 @FEW
 @given(members=MEMBERS, size=st.integers(1, 2000), order=st.randoms(use_true_random=False))
-def test_stretches_that_get_ready_in_any_order_are_taken_in_that_of_the_file(tmp_path, members, size, order):
+def test_ranges_that_get_ready_in_any_order_are_taken_in_that_of_the_file(tmp_path, members, size, order):
     path = tmp_path / "other.warc.gz"
     path.write_bytes(FIRST + b"".join(members))
     length = path.stat().st_size
@@ -147,13 +147,13 @@ def test_no_byte_is_read_more_than_twice(tmp_path):
     assert read <= 2 * length
 
 
-def test_of_many_faults_the_same_are_listed(tmp_path, check_in_stretches):
+def test_of_many_faults_the_same_are_listed(tmp_path, check_in_ranges):
     spoilt = gzip.compress(request("a", "b").replace(b"WARC-Date", b"Date"), 1)
     (tmp_path / "other.warc.gz").write_bytes(FIRST + spoilt * 1300)
     whole = check(tmp_path)
     assert len(whole.faults) == 1001
     assert [fault.code for fault in whole.faults if fault.offset < 0] == ["more"]
-    assert check_in_stretches(tmp_path, 7000) == whole
+    assert check_in_ranges(tmp_path, 7000) == whole
 
 
 def test_what_names_a_record_before_a_seam(tmp_path, check_every_way):
@@ -165,7 +165,7 @@ def test_what_names_a_record_before_a_seam(tmp_path, check_every_way):
     assert found[0].offset == len(FIRST) + len(gzip.compress(members[0]))
 
 
-def test_a_file_that_cannot_be_read_to_its_end(tmp_path, check_in_stretches, monkeypatch):
+def test_a_file_that_cannot_be_read_to_its_end(tmp_path, check_in_ranges, monkeypatch):
     """Nothing behind the first error is judged, whichever range met it."""
     import os
 
@@ -184,4 +184,4 @@ def test_a_file_that_cannot_be_read_to_its_end(tmp_path, check_in_stretches, mon
     monkeypatch.setattr("muniment.archive.warc.inflate.os.pread", pread)
     whole = check(tmp_path)
     assert [fault.text for fault in whole.faults] == ["cannot be read: Input/output error; the rest was not checked"]
-    assert check_in_stretches(tmp_path, 30_000) == whole
+    assert check_in_ranges(tmp_path, 30_000) == whole
