@@ -117,3 +117,19 @@ def test_processes_are_live(cwd: Path, site: GatedSite, browser: Chromium, munim
         page.wait(f"{states} === 'exited,exited,exited'")
         assert page.run("window.same") is True
         page.wait("document.querySelector('[data-testid=connection]').dataset.state === 'live'")
+
+
+def test_a_set_of_ignores_goes_and_comes(cwd: Path, site: GatedSite) -> None:
+    run_muniment(cwd, "crawl", site.url, "-o", "runs/one", "--ignore", "/slow", *QUIET)
+    with Dashboard(cwd, "runs") as dashboard:
+        dashboard.sign_in()
+
+        def shown() -> str:
+            return dashboard.ask("GET", "/jobs/1/ignores")[2]
+
+        assert "<summary>global: " in shown() and "<option>wordpress</option>" in shown()
+        for path, name in (("ignores/remove", "global"), ("ignores", "wordpress")):
+            answer = dashboard.ask("POST", f"/jobs/1/{path}", f"set={name}".encode(), Origin=dashboard.origin)
+            assert answer[0] == 303, answer
+        assert "<summary>wordpress: " in shown() and "<summary>global: " not in shown()
+        assert "<bdi>/slow</bdi>" in shown()

@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from muniment.clock import now_ms
 from muniment.model.network.captures import PageMade
+from muniment.web.pages.job_pages import ignores_page
 from muniment.web.pages.site import PageVisit
 
 __all__ = ["hosts", "queue", "results", "try_ignore"]
@@ -38,7 +39,7 @@ async def try_ignore(visit: PageVisit) -> Response:
     card = await visit.site.ask(lambda backend: backend.card(number))
     patterns = await visit.site.ask(lambda backend: backend.ignores(number))
     effect = await visit.site.ask(lambda backend: backend.ignore_effect(number, pattern))
-    return visit.page("ignores.html", job=card, patterns=patterns, pattern=pattern, effect=effect)
+    return ignores_page(visit, card, patterns, pattern, effect)
 
 
 async def results(visit: PageVisit) -> Response:
