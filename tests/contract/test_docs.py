@@ -249,7 +249,7 @@ def table_of_routes() -> str:
         rows.setdefault(NEEDED.get(route.needs, f"`{route.needs}`"), []).append(f"`{route.method} {route.path}`")
     ranks = {f"`{scope}`": scope.rank for scope in TokenScope}
     in_order = sorted(rows, key=lambda need: ranks.get(need, -1))
-    return "| token | opens |\n|---|---|\n" + "".join(f"| {need} | {', '.join(rows[need])} |\n" for need in in_order)
+    return "| token | opens |\n|---|---|\n" + "".join(f"| {need} | {'<br>'.join(rows[need])} |\n" for need in in_order)
 
 
 def test_the_table_of_routes_is_that_of_the_server() -> None:
