@@ -173,7 +173,7 @@ async def try_rules(fleet: Fleet, work: Path, port: int, token: str) -> None:
     given, skipped = time.monotonic(), -1
     while skipped != effect["skipped"] and time.monotonic() < given + 900:
         await asyncio.sleep(1)
-        skipped = (await client_view(feeder))["pages"]["skipped"]
+        skipped = await skipped_of(feeder)
     print(f"given, {skipped:,} pages were skipped {time.monotonic() - given:.1f} s later", flush=True)
     for one in (client, feeder):
         one.close()
@@ -188,8 +188,9 @@ def tries_of(fleet: Fleet) -> list[psutil.Process]:
     return []
 
 
-async def client_view(client: Client) -> Any:
-    return await client.ask("", "GET", "/v1/jobs/1")
+async def skipped_of(client: Client) -> int:
+    view = await client.ask("", "GET", "/v1/jobs/1")
+    return int(view["pages"]["skipped"]) if view else -1
 
 
 async def feed(client: Client, beside: asyncio.Task[str]) -> None:

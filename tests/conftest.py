@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
@@ -40,7 +41,8 @@ hypothesis.settings.load_profile("beside others")
 def pytest_configure(config: pytest.Config) -> None:
     # Where Python may not keep what it compiles, a thousand processes would compile SQLAlchemy anew: seconds each.
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-        os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))  # type: ignore[union-attr]
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = str(config.cache.mkdir("bytecode"))  # type: ignore[union-attr]
+        sys.dont_write_bytecode = False
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,7 +69,12 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_sessionfinish() -> None:
-    gc.unfreeze()  # or what Python collects at its end would pass for leaked
+    # What is leaked is found here, once; pytest looks ten times, through all that was collected. At the end of Python
+    # nothing may be frozen, or what it collects then would pass for leaked.
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)
     shutil.rmtree(os.environ["MUNIMENT_PROCESSES"])
 
 

@@ -106,6 +106,22 @@ def test_results_are_printed_and_saved(muniment, site, tmp_path):
     assert muniment("results", f"{site.base}/never", "-o", out).code == 2
 
 
+def test_the_index_of_a_page_in_a_browser_is_rebuilt_from_its_records(muniment, site, tmp_path):
+    out = tmp_path / "out"
+    assert muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0").code == 0
+    known = ("url", "warc_offset", "record_id", "page_id", "engine", "method", "content_type", "digest", "record_type")
+    before = sorted(tuple(row[name] for name in known) for row in rows(out))
+    assert {"urn:view", "urn:dom", "urn:text", "urn:pageinfo"} <= {":".join(row[0].split(":")[:2]) for row in before}
+    assert "POST" in {row[5] for row in before}
+    (out / "captures.parquet").unlink()
+    done = muniment("check", out, "--repair")
+    assert done.code == 0, done.stderr
+    assert sorted(tuple(row[name] for name in known) for row in rows(out)) == before
+    assert muniment("check", out).code == 0
+    info = json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)
+    assert info["page_id"] in {row[3] for row in before}
+
+
 def test_auto_renders_only_what_needs_it(muniment, site, tmp_path):
     out = tmp_path / "out"
     words = b"word " * 60
@@ -373,6 +389,30 @@ def test_an_account_opens_a_page_and_what_it_asks_for(muniment, site, tmp_path):
     # the challenge of the page, and nothing else
     assert [row["url"] for row in rows(out) if row["status"] == 401] == [f"{site.base}/"]
     assert "secret-word" not in (out / "crawl.jsonl").read_text()
+
+
+def test_what_a_page_asks_for_meets_a_challenge_of_its_own(muniment, site, tmp_path):
+    """Its page needs no account: the first answer is recorded, and the page sees the second."""
+    out, accounts = tmp_path / "out", tmp_path / "netrc"
+    accounts.write_text("machine 127.0.0.1 login ann password secret-word\n")
+    site.accounts = dict.fromkeys(("/data.json", "/echo"), "Basic YW5uOnNlY3JldC13b3Jk")
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0", "--auth-file", accounts)
+    assert done.code == 0, done.stderr
+    asked = [(row["url"].removeprefix(site.base), row["status"]) for row in rows(out) if row["engine"] == "browser"]
+    assert {("/data.json", 401), ("/data.json", 200), ("/echo", 200)} <= set(asked)
+    assert [one for one in asked if one[1] == 401] == [("/data.json", 401)]
+    assert requisite(muniment, out, f"{site.base}/", "/data.json")["status"] == 200
+    assert muniment("check", out).code == 0
+
+
+def test_an_account_that_is_refused_is_sent_once(muniment, site, tmp_path):
+    out, accounts = tmp_path / "out", tmp_path / "netrc"
+    accounts.write_text("machine 127.0.0.1 login ann password secret-word\n")
+    site.accounts = dict.fromkeys(("/red.svg", "/echo"), "Basic of-bob")
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0", "--auth-file", accounts)
+    assert done.code == 0, done.stderr
+    refused = [row["url"].removeprefix(site.base) for row in rows(out) if row["status"] == 401]
+    assert sorted(refused) == ["/echo", "/red.svg", "/red.svg"]
 
 
 def test_a_storage_state_gives_cookies_and_local_storage(muniment, site, tmp_path):

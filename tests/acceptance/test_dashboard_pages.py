@@ -30,6 +30,8 @@ SITE: dict[str, Any] = {
 }
 AXE = Path(__file__).parents[2] / ".axe" / "axe.min.js"
 RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']"
+THEMES = {"light": (RULES, 5), "dark": ("['color-contrast']", 0)}
+"""What is looked for in each, and the rules that find something to look at: the second has other colours alone."""
 PAGES = ("/", "/jobs/1", "/jobs/1/log", "/jobs/1/queue", "/jobs/1/ignores", "/jobs/1/hosts", "/captures", "/processes")
 
 
@@ -99,7 +101,7 @@ def test_nothing_keeps_anybody_from_using_the_pages(shown: tuple[Dashboard, str]
     checker = AXE.read_text()
     page = browser.page()
     page.goto(dashboard.new_ticket()["url"])
-    for theme in ("light", "dark"):
+    for theme, (rules, least) in THEMES.items():
         page.run(f"document.cookie = 'theme={theme}; path=/'")
         [process] = re.findall(r'href="(/processes/[0-9a-f-]+)"', dashboard.ask("GET", "/processes")[2])[:1]
         of_a_url = f"/jobs/1/why?url={url}a", f"/jobs/1/results?url={url}a"
@@ -107,10 +109,10 @@ def test_nothing_keeps_anybody_from_using_the_pages(shown: tuple[Dashboard, str]
             page.goto(f"{dashboard.origin}{path}")
             page.run(f"{checker}; true")
             found = page.run(
-                f"axe.run(document, {{runOnly: {RULES}}}).then((told) => [told.passes.length, told.violations])"
+                f"axe.run(document, {{runOnly: {rules}}}).then((told) => [told.passes.length, told.violations])"
             )
             serious = [(one["id"], one["nodes"][0]["html"]) for one in found[1]]
-            assert found[0] > 5 and serious == [], (theme, path)
+            assert found[0] > least and serious == [], (theme, path)
 
 
 def test_all_of_it_by_keyboard(shown: tuple[Dashboard, str], browser: Chromium) -> None:

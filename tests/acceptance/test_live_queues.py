@@ -296,6 +296,44 @@ def test_a_private_target_is_refused_with_its_reason(muniment: Any, redis_server
     assert redis.exists("working", "muniment:taken") == 0
 
 
+@pytest.mark.points(40, 50, 51, 61)
+def test_records_of_ended_jobs_come_back_after_redis_was_emptied(
+    served: Served, redis_server: RedisServer, site: Nginx
+) -> None:
+    """As they were, for the rest of their time, with the counts; not that of an aborted job, nor what somebody took."""
+    redis, bot = redis_server.client, Bot(redis_server.client)
+    token = served.register("berlin-1")
+    with served.serve(), served.pipeline(token, "--slots", 2):
+        ended = bot.queue(site.url, ignores=("/p3$",))
+        eventually(lambda: redis.hget(ended, "counted") == "completed")
+        runs = bot.queue(f"{site.url}index.html", delay_min="2000", delay_max="2000")
+        aborted = bot.queue(f"{site.url}p2.html", delay_min="5000", delay_max="5000")
+        eventually(lambda: set(redis.lrange("working", 0, -1)) == {runs, aborted})
+        redis.hset(aborted, "abort_requested", "true")
+        eventually(lambda: redis.hget(aborted, "aborted"))
+        time.sleep(1.5)
+        log, ignores = f"{ended}_log", f"{ended}_ignores"
+        record, before = _lasting(redis, ended), (redis.zrange(log, 0, -1, withscores=True), redis.smembers(ignores))
+        redis.flushall()
+        assert redis_server.working() == runs
+        eventually(lambda: redis.hget(ended, "counted") == "completed")
+        assert _lasting(redis, ended) == record
+        assert (redis.zrange(log, 0, -1, withscores=True), redis.smembers(ignores)) == before
+        assert all(172_000 < redis.ttl(key) <= 172_800 for key in (ended, log, ignores))
+        assert redis.mget("jobs_completed", "jobs_aborted") == ["1", "1"]
+        assert not redis.exists(aborted)
+        redis.delete(ended)
+        time.sleep(2)
+        assert not redis.exists(ended)
+        assert redis.lrange("working", 0, -1) == [runs]
+
+
+def _lasting(redis: Any, ident: str) -> dict[str, str]:
+    """The fields of a record that are the same when it is written anew; its age is that of the tracker then."""
+    others = {"ts", "heartbeat", "finished_at", "settings_age", "death_timer", "last_acknowledged_heartbeat"}
+    return {name: value for name, value in redis.hgetall(ident).items() if name not in others}
+
+
 @pytest.mark.points(38, 40, 43, 61)
 def test_redis_may_go_and_a_job_may_be_taken_up_again(
     served: Served, redis_server: RedisServer, site: Nginx, muniment: Any

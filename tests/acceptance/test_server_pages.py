@@ -124,6 +124,15 @@ def test_a_pipeline_at_work_is_seen_and_steered(
         page.wait(
             "[...document.querySelectorAll('[data-testid=log-line]')].some((one) => one.dataset.status === '200')"
         )
+        page.run("location.reload()")
+        page.wait("document.querySelectorAll('[data-testid=plots] svg, [data-testid^=plot-] svg').length >= 3")
+        assert page.run("document.querySelector('[data-testid=plot-status-table]').textContent.includes('2xx')")
+        page.run(f"{named('setting-nice')}.value = '7'; {named('setting-max-slots')}.value = '1'")
+        page.run(f"{named('settings-submit')}.click()")
+        page.wait(f"{named('flash')} && {named('setting-nice')}.value + {named('setting-max-slots')}.value === '71'")
+        page.goto(f"{origin}/jobs/1/why?url={site.url}")
+        assert "captured: status 200; 1 try made" in page.run("document.querySelector('main').innerText")
+        page.goto(f"{origin}/jobs/1")
         page.run(f"{named('action-pause')}.click()")
         page.wait(f"{named('job')}?.dataset.state === 'paused'")
 

@@ -19,10 +19,16 @@ def module_name(path: Path) -> str:
 
 
 @cache
-def trees() -> dict[str, ast.Module]:
-    """Every module but the migrations, which Alembic runs as scripts."""
+def modules() -> dict[str, Path]:
+    """The file of every module but the migrations, which Alembic runs as scripts."""
     paths = (path for path in sorted(ROOT.rglob("*.py")) if not re.search("migrations/", path.as_posix()))
-    return {module_name(path): ast.parse(path.read_text("utf-8")) for path in paths}
+    return {module_name(path): path for path in paths}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every module, parsed."""
+    return {module: ast.parse(path.read_text("utf-8")) for module, path in modules().items()}
 
 
 def path_of(module: str) -> Path:

@@ -1,4 +1,4 @@
-"""The documents are plain English ("not a …", "stored", "sent", numbers) and have no diary of how they came to be."""
+"""The documents are plain English ("not a …", "stored", "sent", numbers), no diary, and short enough to be read."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ BANNED = re.compile(
     r"|\bso many\b|\bby hand\b|\bwas not found\b|\bhalf an hour later\b|\blast will\b|\bkeepers?\b",
     re.IGNORECASE,
 )
+
+MOST_WORDS = 40_000
+MOST_WORDS_OF_README = 600
 
 
 def prose(text: str) -> str:
@@ -37,3 +40,13 @@ def test_plain_english_passes(text: str) -> None:
 def test_documents_are_plain_english(page: Path) -> None:
     text = prose(page.read_text())
     assert [text[max(0, found.start() - 40) : found.end() + 40] for found in BANNED.finditer(text)] == []
+
+
+def test_documents_are_short_enough_to_be_read() -> None:
+    words = {page.relative_to(ROOT).as_posix(): len(page.read_text().split()) for page in (ROOT / "docs").rglob("*.md")}
+    longest = sorted(words, key=words.__getitem__, reverse=True)[:5]
+    assert sum(words.values()) <= MOST_WORDS, f"shorten a page; the longest are {', '.join(longest)}"
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().split()) <= MOST_WORDS_OF_README

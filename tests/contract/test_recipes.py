@@ -171,9 +171,13 @@ def copy(tmp_path: Path) -> Copy:
     return Copy(tmp_path / "tree")
 
 
-def test_a_seed_format_is_one_file_and_one_line(copy: Copy) -> None:
+def add_format(copy: Copy) -> None:
     (copy.root / "src/muniment/seeds/csv.py").write_text(CSV)
     copy.insert("src/muniment/seeds/formats.py", '    "sitemap",', '    "csv",')
+
+
+def test_a_seed_format_is_one_file_and_one_line(copy: Copy) -> None:
+    add_format(copy)
     (copy.root / "list.csv").write_text("http://a.example/1,one\nhttp://a.example/2,two\n")
 
     assert copy.run("-c", READ) == "csv [(1, 'http://a.example/1'), (2, 'http://a.example/2')]\n"
@@ -182,7 +186,6 @@ def test_a_seed_format_is_one_file_and_one_line(copy: Copy) -> None:
     copy.run(*documented, MUNIMENT_WRITE_DOCS="1")
     assert "| `csv` | `.csv` | the first column of each row |" in (copy.root / "docs/fetch.md").read_text()
     copy.run(*documented)
-    copy.run("-m", "pytest", "-q", "tests/contract/test_house.py", "tests/contract/test_rooms.py")
     assert copy.changed() == (["src/muniment/seeds/csv.py"], {"src/muniment/seeds/formats.py": 1})
 
 
@@ -210,20 +213,26 @@ def test_a_queue_transport_is_one_file_and_one_line(copy: Copy) -> None:
     assert {"claimed /", "claimed /a"} <= set(said)
 
 
-def test_a_host_rule_is_one_file_and_three_changes(copy: Copy) -> None:
-    room, politeness = "src/muniment/rules/hosts/__init__.py", "src/muniment/rules/hosts/politeness.py"
-    signals = "src/muniment/crawl/worker/host_signals.py"
+ROOM, POLITENESS = "src/muniment/rules/hosts/__init__.py", "src/muniment/rules/hosts/politeness.py"
+SIGNALS = "src/muniment/crawl/worker/host_signals.py"
+
+
+def add_host_rule(copy: Copy) -> None:
     (copy.root / "src/muniment/rules/hosts/allowance.py").write_text(ALLOWANCE)
-    copy.replace(room, "Others import: inflight,", "Others import: allowance, inflight,")
-    copy.replace(politeness, '"unreachable", "offline"]\n', '"unreachable", "offline", "spent"]\n')
-    copy.insert(politeness, "from muniment.model.failure import", "from muniment.rules.hosts.allowance import USED_UP")
-    copy.replace(politeness, '(" with Retry-After",)', '(" with Retry-After", USED_UP)')
-    copy.insert(politeness, "    fresh = signal.asked_at >= state.since", JUDGED)
+    copy.replace(ROOM, "Others import: inflight,", "Others import: allowance, inflight,")
+    copy.replace(POLITENESS, '"unreachable", "offline"]\n', '"unreachable", "offline", "spent"]\n')
+    copy.insert(POLITENESS, "from muniment.model.failure import", "from muniment.rules.hosts.allowance import USED_UP")
+    copy.replace(POLITENESS, '(" with Retry-After",)', '(" with Retry-After", USED_UP)')
+    copy.insert(POLITENESS, "    fresh = signal.asked_at >= state.since", JUDGED)
     seen = "from muniment.rules.hosts.allowance import USED_UP, reset_ms"
-    copy.insert(signals, "from muniment.rules.hosts.politeness import", seen)
-    copy.insert(signals, "    if exchange.failure is None and exchange.status not in _TELLING:", SIGNALLED)
+    copy.insert(SIGNALS, "from muniment.rules.hosts.politeness import", seen)
+    copy.insert(SIGNALS, "    if exchange.failure is None and exchange.status not in _TELLING:", SIGNALLED)
+
+
+def test_a_host_rule_is_one_file_and_three_changes(copy: Copy) -> None:
+    add_host_rule(copy)
     new, changed = copy.changed()
-    assert (new, sorted(changed)) == (["src/muniment/rules/hosts/allowance.py"], sorted([room, politeness, signals]))
+    assert (new, sorted(changed)) == (["src/muniment/rules/hosts/allowance.py"], sorted([ROOM, POLITENESS, SIGNALS]))
 
     last = Answer("<a href=/a>a</a>", headers=(("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "1")))
     with GatedSite({"/": last, "/a": "a"}) as site:
@@ -232,6 +241,11 @@ def test_a_host_rule_is_one_file_and_three_changes(copy: Copy) -> None:
     events = [msgspec.json.decode(line) for line in (copy.root / "out/crawl.jsonl").read_bytes().splitlines()]
     told = [(event["event"], event["host"], event["reason"]) for event in events if "host" in event]
     assert told == [(event, "127.0.0.1", "an allowance that is used up") for event in ("pause", "resume")]
+
+
+def test_the_house_takes_what_the_recipes_make(copy: Copy) -> None:
+    add_format(copy)
+    add_host_rule(copy)
     copy.run("-m", "pytest", "-q", "tests/contract/test_house.py", "tests/contract/test_rooms.py")
 
 

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from source_tree import NAME, ROOT, imports, path_of, trees
+from source_tree import NAME, ROOT, imports, modules, path_of, trees
 
 FLOORS = {
     "tracker": (
@@ -38,7 +38,7 @@ def room_of(module: str) -> str:
     return ".".join((NAME, *path_of(module).parent.relative_to(ROOT).parts))
 
 
-ROOMS = sorted({room_of(module) for module in trees()} - {NAME})
+ROOMS = sorted({room_of(module) for module in modules()} - {NAME})
 
 
 def within(module: str, room: str) -> str:

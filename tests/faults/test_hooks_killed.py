@@ -192,7 +192,7 @@ def test_hooks_whose_requests_nobody_records_any_more_run_again(muniment: Any, s
     assert captured[f"{site.url}b"] == "hook"
 
 
-ROUNDS = int(os.environ.get("MUNIMENT_HOOK_ROUNDS", "10"))
+ROUNDS = int(os.environ.get("MUNIMENT_HOOK_ROUNDS", "6"))
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))

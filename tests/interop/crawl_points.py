@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.interop.bench import Bench, changes
+from tests.support.nginx import Nginx
 from tests.support.redis_server import eventually
 
 __all__ = ["POINTS"]
@@ -139,4 +140,25 @@ def plumbing(bench: Bench) -> None:
             assert trimmed.read_bytes().count(b"\n") == len(entries)
 
 
-POINTS = (shown, steered, heard, aborted, failed, expired, plumbing)
+def long_queue(bench: Bench) -> None:
+    """12, 14, 16, 35, 42, 58: the same while 50,000 pages are queued; Job#abort within 5 s"""
+    (bench.home / "long").mkdir()
+    links = "".join(f"<a href=/q/{number}>" for number in range(50_000))
+    (bench.home / "long" / "index.html").write_text(links)
+    with Nginx(bench.home / "long", server="location /q/ { return 200 page; }") as site:
+        long = Bench(bench.checkout, bench.home, site, bench.server, 50_000, bench.old_python)
+        with long.crawl(delay=100) as (crawl, ident, out):
+            eventually(lambda: int(bench.server.client.hget(ident, "items_queued") or 0) > long.pages)
+            for verb, given, change in (
+                ("delay", ["150", "160"], ("delay", "150-160")),
+                ("concurrency", ["1"], ("per-host", "1")),
+                ("note", ["because"], ("explanation", "because")),
+                ("ignore", [f"never-{number}/" for number in range(220)], ("ignores", "never-219/")),
+            ):
+                long.job(ident, verb, *given)
+                long.within(verb, lambda change=change: change in changes(out))  # type: ignore[misc]
+            long.job(ident, "abort")
+            assert crawl.wait(5) == 3
+
+
+POINTS = (shown, steered, long_queue, heard, aborted, failed, expired, plumbing)

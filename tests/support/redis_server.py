@@ -1,7 +1,11 @@
-"""A Redis server of Debian's for a test, on a port of its own, with a client that is written from the documentation."""
+"""A Redis server of Debian's for a test, on a port of its own, with a client that is written from the documentation.
+
+`MUNIMENT_REDIS_SERVER` names another program, such as valkey-server.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -41,7 +45,9 @@ class RedisServer:
 
     def start(self, *arguments: str) -> None:
         """Begin to serve, this time with more arguments."""
-        program = shutil.which("redis-server", path="/usr/bin:/usr/local/bin")
+        program = os.environ.get("MUNIMENT_REDIS_SERVER") or shutil.which(
+            "redis-server", path="/usr/bin:/usr/local/bin"
+        )
         assert program, "redis-server is missing: scripts/test installs it"
         self.process = subprocess.Popen(
             [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", str(self._directory),

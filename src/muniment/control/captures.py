@@ -29,6 +29,7 @@ __all__ = [
     "recent_urls",
     "record_of",
     "search_captures",
+    "stored_pieces",
     "time_buckets",
 ]
 
@@ -177,20 +178,21 @@ _EMPTY = SCHEMA.empty_table().append_column("job", pa.array([], pa.int32()))
 
 def record_of(out: Path, file: str, offset: int) -> Iterator[bytes]:
     """The record at a place of a WARC file, as it is stored; raises NotFoundError."""
-    return _whole(_pieces(out, file, offset))
+    return _whole(stored_pieces(out, file, offset))
 
 
 def payload_of(out: Path, file: str, offset: int) -> Iterator[bytes]:
     """The payload of the response at a place: without transfer coding, content coding kept; raises NotFoundError."""
     try:
-        _, block = read_record(_pieces(out, file, offset))
+        _, block = read_record(stored_pieces(out, file, offset))
         _, payload = read_message(block)
     except (DamageError, OSError) as error:
         raise NotFoundError(f"the record at {offset} of {file} cannot be read: {error}") from None
     return _whole(payload)
 
 
-def _pieces(out: Path, file: str, offset: int) -> Iterator[bytes]:
+def stored_pieces(out: Path, file: str, offset: int) -> Iterator[bytes]:
+    """A WARC file from a place on, in pieces; raises NotFoundError when it has no such place."""
     if "/" in file or "\0" in file or not file.endswith(WARC_SUFFIX) or file.startswith("."):
         raise NotFoundError(f"{file[:100]!r} is not a WARC file of this job")
     path = out / file

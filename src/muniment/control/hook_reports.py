@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from muniment.archive.check.fault_list import Fault
 from muniment.archive.hooks.read import changed_files, hook_rows
+from muniment.model.hooks.runs import HookOutcome
 
-__all__ = ["HookOutcome", "HookTotal", "hook_faults", "hook_totals", "hooks_of_page", "hooks_that_fit"]
+__all__ = ["HookTotal", "hook_faults", "hook_totals", "hooks_of_page", "hooks_that_fit"]
 
 
 class HookTotal(Struct, frozen=True):
@@ -24,17 +25,6 @@ class HookTotal(Struct, frozen=True):
     files: int
     """New or changed ones."""
     bytes: int
-
-
-class HookOutcome(Struct, frozen=True):
-    """A try of a hook of a page."""
-
-    plugin: str
-    hook: str
-    attempt: int
-    status: str
-    output_str: str
-    error: str
 
 
 def hook_totals(paths: Iterable[Path]) -> tuple[HookTotal, ...]:
@@ -53,7 +43,7 @@ def hook_totals(paths: Iterable[Path]) -> tuple[HookTotal, ...]:
 def hooks_of_page(out: Path, url: str) -> tuple[HookOutcome, ...]:
     """The tries of the hooks of a page, in their order."""
     names = HookOutcome.__struct_fields__
-    return tuple(HookOutcome(*(row[name] for name in names)) for row in hook_rows(out) if row["url"] == url)
+    return tuple(HookOutcome(*(row[name] for name in names)) for row in hook_rows(out, url))
 
 
 def hooks_that_fit(

@@ -103,7 +103,7 @@ def _value(one: StoredResult) -> Any:
 def _followed(out: Path, url: str) -> str:
     """Where a URL leads by the redirects that were captured."""
     for _ in range(_MOST_REDIRECTS):
-        leads = [row["redirect_to"] for row in rows_with(out, "url", url, _COLUMNS) if row["redirect_to"]]
+        leads = [row["redirect_to"] for row in rows_with(out, "url", [url], _COLUMNS) if row["redirect_to"]]
         if not leads:
             break
         url = leads[-1]
@@ -111,7 +111,7 @@ def _followed(out: Path, url: str) -> str:
 
 
 def _page_id(out: Path, url: str, attempt: int | None) -> str | None:
-    mine = [row for row in rows_with(out, "url", url, _COLUMNS) if row["attempt"] == attempt and row["page_id"]]
+    mine = [row for row in rows_with(out, "url", [url], _COLUMNS) if row["attempt"] == attempt and row["page_id"]]
     return mine[-1]["page_id"] if mine else None
 
 
@@ -120,7 +120,7 @@ def save_results(out: Path, found: PageResults, folder: Path) -> list[str]:
     saved = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for row in rows_with(out, "page_id", found.page_id, _COLUMNS) if found.page_id else ():
+        for row in rows_with(out, "page_id", [found.page_id], _COLUMNS) if found.page_id else ():
             kind, _, url = row["url"].removeprefix("urn:").partition(":")
             mine = row["record_type"] == "resource" and url == found.url
             if mine and (name := FILES.get(kind)):

@@ -246,7 +246,7 @@ def _by_which_line(robots: RobotsRefusal) -> str:
 def _places(out: Path, url: str) -> list[CapturePlace]:
     return [
         msgspec.convert(row, CapturePlace)
-        for row in rows_with(out, "url", url, _COLUMNS)
+        for row in rows_with(out, "url", [url], _COLUMNS)
         if row["warc_file"] and row["found_as"] != LISTED_AGAIN
     ]
 

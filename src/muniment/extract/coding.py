@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     import brotli
     from backports.zstd import ZstdDecompressor
 
-__all__ = ["decode"]
+__all__ = ["STEP", "ZSTD_WINDOW_LOG", "codings_to_remove", "decode"]
 
 _MOST_CODINGS = 3
 """Codings one in another that are removed: each may cost a whole limit, and a header has room for 100,000 names."""
 _MOST_MEMBERS = 2_000
 """Gzip members, or frames of zstd, of one payload that are read: hostile ones are empty, and count towards no limit."""
-_STEP = 64 << 10
+STEP = 64 << 10
 """Bytes given to an inflater at once: what it does not use is copied at the end of every member."""
 _GZIP = frozenset({"gzip", "x-gzip"})
-_ZSTD_WINDOW_LOG = 23
+ZSTD_WINDOW_LOG = 23
 """8 MiB, the largest window that HTTP allows (RFC 9659)."""
 
 
@@ -32,10 +32,7 @@ def decode(payload: bytes, coding: str, limit: int) -> bytes:
 
     Damaged and cut streams give what came out before the damage (RFC 9110 §8.4.1).
     """
-    names = [name for part in coding.split(",") if (name := part.strip().lower()) not in {"", "identity"}]
-    if len(names) > _MOST_CODINGS:
-        return b""
-    for name in reversed(names):
+    for name in codings_to_remove(coding):
         if name in _GZIP:
             payload = _inflate(payload, 31, limit)
         elif name == "deflate":
@@ -48,6 +45,12 @@ def decode(payload: bytes, coding: str, limit: int) -> bytes:
         else:
             return b""
     return payload[:limit]
+
+
+def codings_to_remove(coding: str) -> list[str]:
+    """The names in a Content-Encoding header, the one to remove first at the front; of too many, one unknown name."""
+    names = [name for part in coding.split(",") if (name := part.strip().lower()) not in {"", "identity"}]
+    return names[::-1] if len(names) <= _MOST_CODINGS else ["too many"]
 
 
 def _inflate(data: bytes, window: int, limit: int) -> bytes:
@@ -67,7 +70,7 @@ def _unzstd(data: bytes, limit: int) -> bytes:
     else:
         from backports import zstd  # noqa: PLC0415
 
-    options = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW_LOG}
+    options = {int(zstd.DecompressionParameter.window_log_max): ZSTD_WINDOW_LOG}
     return _before_damage(_unzstded(lambda: zstd.ZstdDecompressor(options=options), data, limit), zstd.ZstdError)
 
 
@@ -88,7 +91,7 @@ def _inflated(data: bytes, window: int, room: int) -> Iterator[bytes]:
             if window != 31 or members >= _MOST_MEMBERS:
                 return
             stream = isal_zlib.decompressobj(wbits=window)
-        step = stream.unconsumed_tail or data[at : at + _STEP]
+        step = stream.unconsumed_tail or data[at : at + STEP]
         piece = stream.decompress(step, room)
         at += len(step) - len(stream.unconsumed_tail) - len(stream.unused_data)
         room -= len(piece)
@@ -98,7 +101,7 @@ def _inflated(data: bytes, window: int, room: int) -> Iterator[bytes]:
 def _unbrotlied(stream: brotli.Decompressor, data: bytes, room: int) -> Iterator[bytes]:
     at = 0
     while room > 0 and not stream.is_finished():
-        step = data[at : at + _STEP] if stream.can_accept_more_data() else b""
+        step = data[at : at + STEP] if stream.can_accept_more_data() else b""
         if not step and stream.can_accept_more_data():
             return
         piece = stream.process(step, output_buffer_limit=room)
@@ -117,7 +120,7 @@ def _unzstded(new_stream: Callable[[], ZstdDecompressor], data: bytes, room: int
             if frames >= _MOST_MEMBERS:
                 return
             stream = new_stream()
-        step = data[at : at + _STEP] if stream.needs_input else b""
+        step = data[at : at + STEP] if stream.needs_input else b""
         if not step and stream.needs_input:
             return
         piece = stream.decompress(step, room)

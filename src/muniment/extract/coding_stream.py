@@ -9,23 +9,23 @@ from typing import Any
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from muniment.extract.coding import STEP, ZSTD_WINDOW_LOG, codings_to_remove
+
 __all__ = ["decoded"]
 
 _MOST = 4 << 30
 """Bytes that come out at most."""
-_MOST_CODINGS = 3
-_STEP, _ROOM = 64 << 10, 1 << 20
-_ZSTD_WINDOW_LOG = 23
+_ROOM = 1 << 20
 
 Stream = Callable[[Iterator[bytes]], Iterator[bytes]]
 
 
 def decoded(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
     """The pieces of a payload without its content coding; what cannot be decoded is empty, damage ends it."""
-    names = [name for part in coding.split(",") if (name := part.strip().lower()) not in {"", "identity"}]
-    if len(names) > _MOST_CODINGS or any(name not in _STREAMS for name in names):
+    names = codings_to_remove(coding)
+    if any(name not in _STREAMS for name in names):
         return iter(())
-    for name in reversed(names):
+    for name in names:
         pieces = _bounded(_STREAMS[name](pieces))
     return pieces
 
@@ -41,8 +41,8 @@ def _bounded(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 def _steps(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
-        for at in range(0, len(piece), _STEP):
-            yield piece[at : at + _STEP]
+        for at in range(0, len(piece), STEP):
+            yield piece[at : at + STEP]
 
 
 def _gzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -95,7 +95,7 @@ def _brotli(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 def _zstd(pieces: Iterator[bytes]) -> Iterator[bytes]:
     zstd = _zstd_module()
-    options = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW_LOG}
+    options = {int(zstd.DecompressionParameter.window_log_max): ZSTD_WINDOW_LOG}
     stream = zstd.ZstdDecompressor(options=options)
     try:
         for step in _steps(pieces):

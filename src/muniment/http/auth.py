@@ -83,15 +83,17 @@ def _challenge(scheme: str, said: dict[str, str]) -> Challenge | None:
     return Challenge("digest", realm, algorithm, said["nonce"], said.get("opaque"), qop, stale)
 
 
-def authorization(challenge: Challenge, account: Account, target: str, count: int, cnonce: str) -> str:
-    """The Authorization field of a GET for `target`; `count` is how often the nonce was used, this time included."""
+def authorization(
+    challenge: Challenge, account: Account, target: str, count: int, cnonce: str, method: str = "GET"
+) -> str:
+    """The Authorization field of a request for `target`; `count`: how often the nonce was used, this time included."""
     if challenge.scheme == "basic":
         pair = f"{account.user}:{account.password}".encode()
         return f"Basic {base64.b64encode(pair).decode()}"
-    return _digest(challenge, account, target, f"{count:08x}", cnonce)
+    return _digest(challenge, account, (method, target), f"{count:08x}", cnonce)
 
 
-def _digest(challenge: Challenge, account: Account, target: str, count: str, cnonce: str) -> str:
+def _digest(challenge: Challenge, account: Account, request: tuple[str, str], count: str, cnonce: str) -> str:
     name = challenge.algorithm.upper()
     function = _HASHES[name.removesuffix("-SESS")]
 
@@ -101,13 +103,13 @@ def _digest(challenge: Challenge, account: Account, target: str, count: str, cno
     secret = h(account.user, challenge.realm, account.password)
     if name.endswith("-SESS"):
         secret = h(secret, challenge.nonce, cnonce)
-    asked = h("GET", target)
+    asked = h(*request)
     counted = (count, cnonce, challenge.qop) if challenge.qop else ()
     fields = [
         ("username", _quoted(account.user)),
         ("realm", _quoted(challenge.realm)),
         ("nonce", _quoted(challenge.nonce)),
-        ("uri", _quoted(target)),
+        ("uri", _quoted(request[1])),
         ("response", _quoted(h(secret, challenge.nonce, *counted, asked))),
         ("algorithm", challenge.algorithm),
     ]

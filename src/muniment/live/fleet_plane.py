@@ -10,9 +10,10 @@ from redis.exceptions import ResponseError
 
 from muniment.clock import monotonic, now_ms
 from muniment.live import layout
+from muniment.live.endings import KEPT_S
 from muniment.live.entries import last_lines
 from muniment.live.fleet_log import FleetLog
-from muniment.live.link import Client, RedisLink, of_another_type, typed
+from muniment.live.link import Client, RedisLink, of_another_type, text_of, typed
 from muniment.live.pipelines import drop_record, machine_fields, write_record
 from muniment.live.plane_thread import PlaneThread
 from muniment.live.ports import FleetPort, PlaneOptions
@@ -24,6 +25,8 @@ from muniment.model.network.live import ConnectedPipeline, LogEntry, LogState, S
 __all__ = ["FleetPlane"]
 
 _log = logging.getLogger(__name__)
+_MOST_RESTORED = 10
+"""In a step."""
 _SHARE = 20
 """Counting pages takes this part of the time, at most."""
 
@@ -48,6 +51,8 @@ class FleetPlane(PlaneThread):
         self._reaper = Reaper(options.reap_after) if "reaper" in options.roles else None
         self._taker = Taker(port) if "taker" in options.roles else None
         self._shown: dict[int, _Shown] = {}
+        self._recent: list[ShownJob] | None = None
+        """Jobs that ended lately, whose records the server lacks; None: to be asked for."""
         self._machines: list[ConnectedPipeline] = []
         self._at_it: dict[int, str] = {}
         self._server, self._held, self._swept, self._count_at = "", False, 0, 0.0
@@ -59,6 +64,7 @@ class FleetPlane(PlaneThread):
     def _arrive(self, client: Client, server: str) -> None:
         self._server = server
         self._shown.clear()
+        self._recent = None
 
     def _standing(self) -> dict[str, str]:
         held = {"roles": ",".join(sorted(self._options.roles)), "reaper": self._reaper.token if self._reaper else ""}
@@ -78,6 +84,19 @@ class FleetPlane(PlaneThread):
             one = self._shown.get(job.job_id)
             if second or one is None or one.job is not job or layout.job_channel(one.record.ident) in heard:
                 self._tend(client, job, heard)
+
+        self._restore(client)
+
+    def _restore(self, client: Client) -> None:
+        """Write some records of jobs that ended lately, for the database was emptied, or replaced."""
+        if self._recent is None:
+            self._recent = self._port.recent(self._server, KEPT_S)
+        for job in [self._recent.pop() for _ in range(min(_MOST_RESTORED, len(self._recent)))]:
+            port, log = self._port.job(job.job_id), FleetLog(self._port, job.job_id, job.log)
+            pipeline_id = layout.pipeline_key(port.job().pipeline)
+            record = JobRecord(log, port, self._options, pipeline_id, "")
+            record.queued = self._port.known(job.job_id)
+            record.restore(client, self._server)
 
     def _each_second(self, client: Client, jobs: Sequence[ShownJob]) -> None:
         self._port.begin()
@@ -160,13 +179,21 @@ class FleetPlane(PlaneThread):
 
     def _begin(self, client: Client, job: ShownJob) -> _Shown:
         port, log = self._port.job(job.job_id), FleetLog(self._port, job.job_id, job.log)
-        pipeline_id = layout.pipeline_key(port.job().pipeline)
+        pipeline_id = layout.pipeline_key(port.job().pipeline) or self._taken_for(client, job)
         target = "" if job.ident else self._port.target(job.job_id)
         record = JobRecord(log, port, self._options, pipeline_id, target, notices=True)
         record.arrive(client, self._server)
         self._link.listen(layout.job_channel(record.ident))
         one = self._shown[job.job_id] = _Shown(log, record)
         return one
+
+    def _taken_for(self, client: Client, job: ShownJob) -> str:
+        """The pipeline that a job was taken from a queue for, which may end before it is seen at it."""
+        found = text_of(typed(lambda: client.hget(job.ident, "pipeline_id"))) if job.ident else ""
+        instance = found.partition(":")[2]
+        if instance:
+            self._port.keep_pipeline(job.job_id, instance)
+        return layout.pipeline_key(instance)
 
     def _name_pipeline(self, client: Client, job: ShownJob, one: _Shown) -> None:
         at_it = self._at_it.get(job.job_id, "")

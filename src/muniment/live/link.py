@@ -15,7 +15,17 @@ from redis.retry import Retry
 from muniment.clock import monotonic, now_ms
 from muniment.live.address import RedisAddress
 
-__all__ = ["Client", "RedisError", "RedisLink", "carry_out", "of_another_type", "text_of", "texts", "typed"]
+__all__ = [
+    "Client",
+    "RedisError",
+    "RedisLink",
+    "carry_out",
+    "left_alone",
+    "of_another_type",
+    "text_of",
+    "texts",
+    "typed",
+]
 
 _MOST_HEARD = 10_000
 """Messages that are taken from the channels at once."""
@@ -127,7 +137,12 @@ def carry_out(pipe: Any, say: Callable[[str], None]) -> None:
         if isinstance(result, ResponseError):
             if not of_another_type(result):
                 raise result
-            say(f"The key {args[1]} of Redis has another type: it is left alone.")
+            say(left_alone(args[1]))
+
+
+def left_alone(key: object) -> str:
+    """The line for a key of another type."""
+    return f"The key {key} of Redis has another type: it is left alone."
 
 
 def typed(ask: Callable[[], Any]) -> Any:

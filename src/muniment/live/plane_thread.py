@@ -9,10 +9,15 @@ import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
+
+from redis.exceptions import WatchError
 
 from muniment.clock import monotonic, now_ms
 from muniment.live import layout
-from muniment.live.link import Client, RedisError, RedisLink
+from muniment.live.endings import COUNTERS
+from muniment.live.link import Client, RedisError, RedisLink, text_of, texts, typed
+from muniment.live.steering import whole_number
 
 __all__ = ["PlaneThread"]
 
@@ -29,7 +34,9 @@ class PlaneThread(ABC):
         self._link = link
         self._ended = threading.Event()
         self._arrived: Client | None = None
-        self._epoch, self._second = "", 0.0
+        self._epoch, self._state, self._second = "", "", 0.0
+        self._counts: dict[str, int] = {}
+        """Of jobs that ended, as seen last."""
         self._key, self._since, self._told_at = layout.plane_key(secrets.token_hex(16)), 0, 0.0
         self._thread = threading.Thread(target=self._run, name="live plane", daemon=True)
 
@@ -85,8 +92,9 @@ class PlaneThread(ABC):
         second = monotonic() - self._second >= _SECOND_S
         if second:
             self._second = monotonic()
-            if client.get(layout.EPOCH) != self._epoch.encode():
+            if _epoch(client) != self._epoch:
                 raise LookupError("the database was emptied, or replaced")
+            self._counts = _counts(client) or self._counts
         self._step(client, second=second)
         if monotonic() - self._told_at >= _STANDING_S:
             self._tell_standing(client)
@@ -120,7 +128,32 @@ class PlaneThread(ABC):
             return
         epoch = secrets.token_hex(16)
         if not client.set(layout.EPOCH, epoch, nx=True):
-            epoch = (client.get(layout.EPOCH) or b"").decode("utf-8", "replace")
+            epoch = _epoch(client)
         self._epoch, self._since = epoch, now_ms()
-        self._arrive(client, f"{epoch}/{self._link.server}")
+        state = f"{epoch}/{self._link.server}"
+        if state != self._state:
+            _count_again(client, self._counts)
+        self._state = state
+        self._arrive(client, state)
         self._arrived = client
+
+
+def _epoch(client: Client) -> str:
+    """Which data the server has; empty when the key has another type."""
+    return text_of(typed(lambda: client.get(layout.EPOCH)))
+
+
+def _counts(client: Client) -> dict[str, int]:
+    names = list(COUNTERS.values())
+    return {name: whole_number(text) or 0 for name, text in zip(names, texts(client.mget(names)), strict=True)}
+
+
+def _count_again(client: Client, seen: dict[str, int]) -> None:
+    """Counts of a database that was emptied, or is an old one, are those that were seen last."""
+    for name, count in seen.items():
+        with client.pipeline() as pipe, suppress(WatchError):
+            pipe.watch(name)
+            if count > (whole_number(text_of(pipe.get(name))) or 0):
+                pipe.multi()
+                pipe.set(name, count)
+                pipe.execute()

@@ -70,6 +70,9 @@ class FleetPort(Protocol):
     def jobs(self) -> list[ShownJob]:
         """The jobs that are shown; one that is as before is the same object."""
 
+    def recent(self, epoch: str, within_s: int) -> list[ShownJob]:
+        """The jobs that ended within this time, but for aborted ones, whose records a server in this state lacks."""
+
     def job(self, job_id: int) -> JobPort:
         """One of them."""
 

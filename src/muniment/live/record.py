@@ -57,7 +57,8 @@ class JobRecord:
         self._due = True
         self._read_at = self._read_all_at = -_ALL_AGAIN_S
         self._said = set[str]()
-        self._left_out, self._foreign, self._told_at = 0, set[str](), 0.0
+        self._left_out, self._foreign = 0, set[str]()
+        self._told_at, self._told = 0.0, dict[str, str]()
 
     @property
     def roles(self) -> frozenset[str]:
@@ -86,6 +87,13 @@ class JobRecord:
             self._port.keep_epoch(server)
         self._due = True
 
+    def restore(self, client: Client, server: str) -> None:
+        """Have the record of a job that has ended stand again on a server in this state, for the rest of its time."""
+        job = self._port.job()
+        self.settings.ident = job.ident
+        self._stand(client, job, anew=True, ended=True)
+        self._port.keep_epoch(server)
+
     def _named(self, client: Client, job: LiveJob) -> LiveJob:
         for ident, url in candidates(layout.target_of(self._target, job.settings.seed)):
             if not client.exists(ident):
@@ -93,7 +101,7 @@ class JobRecord:
                 break
         return self._port.job()
 
-    def _stand(self, client: Client, job: LiveJob, *, anew: bool) -> None:
+    def _stand(self, client: Client, job: LiveJob, *, anew: bool, ended: bool = False) -> None:
         ident, log, state = self.ident, layout.log_key(self.ident), self._log.state
         fields = "counted", "log_score", "heartbeat", "last_trimmed_log_entry", AGE
         counted, score, beat, trimmed, age = texts(typed(lambda: client.hmget(ident, *fields)) or [b""] * 5)
@@ -109,22 +117,29 @@ class JobRecord:
                 pipe.delete(log)
                 self._trimmed = before
             self._add(pipe, lines, state.position.score)
-            # what ended an earlier run does not end this one
-            pipe.hdel(ident, *_ENDED, *(("abort_requested", "failed") if anew or counted else ()))
-            if counted in set(JobOutcome):
-                pipe.decr(COUNTERS[JobOutcome(counted)])
+            if not ended:
+                self._begin_run(pipe, counted, anew=anew)
             pipe.hset(ident, mapping=layout.begun_fields(job, ident, self.pipeline_id))
             pipe.hset(ident, mapping=self._sums(state, state.position.score))
             if anew:
                 self.settings.put(pipe, job, max(job.age, whole_number(age) or 0, self.settings.age))
-            for key in (ident, log, *self.settings.keys):
-                pipe.persist(key)
-            pipe.lrem(layout.WORKING, 0, ident)
-            pipe.rpush(layout.WORKING, ident)
+            if ended:
+                end_record(pipe, ident, *_rest(job))
             pipe.publish(layout.UPDATES, ident)
             self._tell_standing(pipe, state, stood=True)
             carry_out(pipe, self._say)
         self._sent, self._score = (state, self.queued), state.position.score
+
+    def _begin_run(self, pipe: Any, counted: str, *, anew: bool) -> None:
+        ident = self.ident
+        # what ended an earlier run does not end this one
+        pipe.hdel(ident, *_ENDED, *(("abort_requested", "failed") if anew or counted else ()))
+        if counted in set(JobOutcome):
+            pipe.decr(COUNTERS[JobOutcome(counted)])
+        for key in layout.job_keys(ident):
+            pipe.persist(key)
+        pipe.lrem(layout.WORKING, 0, ident)
+        pipe.rpush(layout.WORKING, ident)
 
     def rebuild(self) -> None:
         """Have the layout written anew, whatever the server has; raises LookupError, as for a record that is gone."""
@@ -136,9 +151,11 @@ class JobRecord:
         if self._options.announce == "off" or _announced(client, text):
             return
         key = layout.QUEUED if self._options.announce == "queue" else layout.ANNOUNCED
-        typed(lambda: client.zadd(key, {text: now_ms() / 1000}))
-        typed(lambda: client.zremrangebyrank(key, 0, -_MOST_ANNOUNCED - 1))
-        typed(lambda: client.zremrangebyscore(layout.ANNOUNCED, "-inf", now_ms() / 1000 - _ANNOUNCED_S))
+        with client.pipeline() as pipe:
+            pipe.zadd(key, {text: now_ms() / 1000})
+            pipe.zremrangebyrank(key, 0, -_MOST_ANNOUNCED - 1)
+            pipe.zremrangebyscore(layout.ANNOUNCED, "-inf", now_ms() / 1000 - _ANNOUNCED_S)
+            carry_out(pipe, self._say)
 
     # -- what the crawl does
 
@@ -151,7 +168,8 @@ class JobRecord:
         """Write what was committed since: entries, sums, cursors; with `beat`, also when nothing was."""
         state = self._log.state
         assert self._reader is not None  # it has arrived
-        if not (self.waits or beat or (state, self.queued) != self._sent):
+        stale = monotonic() - self._told_at >= _STANDING_S and self._standing(state) != self._told
+        if not (self.waits or beat or stale or (state, self.queued) != self._sent):
             return
         if self._cuts and state.position.score - self._score > self._options.keep + _BATCH:
             # after an outage: what would be taken out again at once is not written
@@ -165,17 +183,23 @@ class JobRecord:
                 pipe.publish(layout.UPDATES, self.ident)
             self._trim(pipe, score)
             pipe.hset(self.ident, mapping=self._sums(state, score))
-            if beat and monotonic() - self._told_at >= _STANDING_S:
+            if stale:
                 self._tell_standing(pipe, state)
             carry_out(pipe, self._say)
         self._sent, self._score = (state, self.queued), score
 
     def _tell_standing(self, pipe: Any, state: LogState, *, stood: bool = False) -> None:
         """Say beside the record how far the log goes, for who asks how the live plane stands."""
-        self._told_at = monotonic()
-        fields = {"committed": str(state.position.score), "left_out": str(self._left_out)}
-        fields |= {"foreign": ",".join(sorted(self._foreign)), "told_at": str(now_ms())}
-        pipe.hset(layout.own_key(self.ident), mapping=fields | ({"stood_at": str(now_ms())} if stood else {}))
+        self._told_at, self._told = monotonic(), self._standing(state)
+        fields = self._told | ({"stood_at": str(now_ms())} if stood else {})
+        pipe.hset(layout.own_key(self.ident), mapping=fields)
+
+    def _standing(self, state: LogState) -> dict[str, str]:
+        return {
+            "committed": str(state.position.score),
+            "left_out": str(self._left_out),
+            "foreign": ",".join(sorted(self._foreign)),
+        }
 
     def _add(self, pipe: Any, lines: list[bytes], score: int) -> None:
         if lines:
@@ -278,6 +302,13 @@ class JobRecord:
                 self._said.clear()
             self._said.add(text)
             self._log.say(text)
+
+
+def _rest(job: LiveJob) -> tuple[dict[str, str], int]:
+    """The last fields of a job that has ended, and for how many seconds its record stays."""
+    ended_at = job.finished_at or now_ms()
+    kept_s = KEPT_S - (now_ms() - ended_at) // 1000
+    return {"finished_at": f"{ended_at / 1000:.3f}", "counted": job.outcome}, max(1, kept_s)
 
 
 def _announced(client: Client, text: str) -> bool:

@@ -9,7 +9,7 @@ from msgspec import structs
 from redis.exceptions import WatchError
 
 from muniment.live import layout
-from muniment.live.link import Client, carry_out
+from muniment.live.link import Client, carry_out, left_alone, text_of, texts, typed
 from muniment.live.ports import JobPort
 from muniment.live.steering import AGE, READ, Reading, asked, own_changes, whole_number
 from muniment.model.job import JobState
@@ -43,10 +43,11 @@ class SteeredSettings:
         if self._written:
             return
         _, copy, patterns = self.keys
-        kept = {name.decode(): value.decode("utf-8", "replace") for name, value in client.hgetall(copy).items()}
+        found = typed(lambda: client.hgetall(copy)) or {}
+        kept = {text_of(name): text_of(value) for name, value in found.items()}
         if all(name in kept for name in (*layout.IN_FORCE, AGE)):
             self._written = {name: kept[name] for name in layout.IN_FORCE}
-            self._patterns = frozenset(one.decode("utf-8", "replace") for one in client.smembers(patterns))
+            self._patterns = frozenset(texts(typed(lambda: client.smembers(patterns)) or ()))
             self.age = whole_number(kept[AGE]) or 0
         else:
             self._written, self._patterns, self.age = layout.setting_fields(job), job.patterns, job.age
@@ -65,7 +66,7 @@ class SteeredSettings:
         pipe.hset(self.ident, mapping={name: value for name, value in fields.items() if value} | {AGE: str(age)})
         if absent := [name for name, value in fields.items() if not value]:
             pipe.hdel(self.ident, *absent)
-        pipe.delete(ignores)
+        pipe.sdiffstore(ignores, [ignores, ignores])  # empties a set; a key of another type is left alone
         if job.patterns:
             pipe.sadd(ignores, *sorted(job.patterns))
         self._keep(pipe, fields, job, age)
@@ -98,7 +99,10 @@ class SteeredSettings:
     def _read(self, pipe: Any) -> tuple[Reading, bool]:
         """What is there, and whether that is what others left there."""
         fields = dict(zip(READ, pipe.hmget(self.ident, *READ), strict=True))
-        count = pipe.scard(self.keys[0])
+        count = typed(lambda: pipe.scard(self.keys[0]))
+        if count is None:
+            self._say(left_alone(self.keys[0]))
+            return Reading(fields, frozenset(one.encode() for one in self._patterns)), True
         # others who take out the last pattern give the settings another age
         lost = not count and len(self._patterns) > 1 and fields[AGE] == str(self.age).encode()
         if count > _MOST_PATTERNS:
@@ -132,7 +136,7 @@ class SteeredSettings:
         same = all(reading.text(name) == wanted[name] for name in layout.IN_FORCE) and there == job.patterns
         if not (same and as_read and reading.age >= job.age):
             pipe.multi()
-            self.put(pipe, job, max(job.age, reading.age + 1))
+            self.put(pipe, job, max(job.age, reading.age + 1, self.age + 1))
             pipe.publish(layout.job_channel(self.ident), self.age)
             carry_out(pipe, self._say)
         elif (self._written, self._patterns, self.age) != (wanted, job.patterns, reading.age):

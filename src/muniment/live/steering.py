@@ -60,9 +60,9 @@ def asked(
     refused: list[str] = []
     delay = _delay(reading, written, refused) if changed & {"delay_min", "delay_max"} else None
     per_host = _number(reading, "concurrency", refused) if "concurrency" in changed else None
-    note = reading.text("note")
-    if "note" in changed and len(note) > _MOST_NOTE:
-        refused.append(f"note: it has more than {_MOST_NOTE} characters")
+    note = _note(reading, refused) if "note" in changed else None
+    if whole_number(reading.text(AGE)) is None:
+        refused.append(f"{AGE}: {_told(reading.text(AGE))} is not a whole number in its bounds")
     added, removed = _patterns(reading.patterns, patterns, refused)
     return (
         Outside(
@@ -71,7 +71,7 @@ def asked(
             ignore_reports=not reading.text("suppress_ignore_reports")
             if "suppress_ignore_reports" in changed
             else None,
-            explanation=note if "note" in changed and len(note) <= _MOST_NOTE else None,
+            explanation=note,
             added=added,
             removed=removed,
             abort=reading.fields["abort_requested"] is not None,
@@ -79,6 +79,18 @@ def asked(
         ),
         refused,
     )
+
+
+def _note(reading: Reading, refused: list[str]) -> str | None:
+    try:
+        note = (reading.fields["note"] or b"").decode()
+    except UnicodeDecodeError:
+        refused.append(f"note: {_told(reading.text('note'))} is not UTF-8")
+        return None
+    if len(note) > _MOST_NOTE:
+        refused.append(f"note: it has more than {_MOST_NOTE} characters")
+        return None
+    return note
 
 
 def _delay(reading: Reading, written: Mapping[str, str], refused: list[str]) -> tuple[int, int] | None:

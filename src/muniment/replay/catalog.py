@@ -85,7 +85,7 @@ class Catalog:
         """
         self._intake.refresh()
         for test in (_EXACT, _LOOSE):
-            order = "ORDER BY NOT whole, abs(taken - $at), url <> $url LIMIT 1"
+            order = "ORDER BY NOT whole, abs(taken - $at), url <> $url, taken DESC, place, pos LIMIT 1"
             if found := self._rows(f"{_SELECT} WHERE {test} {order}", url=url, at=at if at is not None else _NEWEST):
                 return found[0], test == _LOOSE
         return None, False
@@ -112,13 +112,13 @@ class Catalog:
         """The stored response with a payload digest, nearest to a time."""
         if not digest:
             return None
-        order = "ORDER BY abs(taken - $at) LIMIT 1"
+        order = "ORDER BY abs(taken - $at), taken DESC, place, pos LIMIT 1"
         found = self._rows(f"{_SELECT} WHERE digest = $digest AND {_STORED} {order}", digest=digest, at=at)
         return found[0] if found else None
 
     def earlier(self, url: str, at: int | None, before: int) -> Entry | None:
         """The stored response of a URL that a revisit names: at its date, or the nearest one before."""
-        order = "ORDER BY NOT whole, taken > $before, abs(taken - $near) LIMIT 1"
+        order = "ORDER BY NOT whole, taken > $before, abs(taken - $near), place, pos LIMIT 1"
         near = before if at is None else at
         found = self._rows(f"{_SELECT} WHERE {_EXACT} AND {_STORED} {order}", url=url, before=before, near=near)
         return found[0] if found else None

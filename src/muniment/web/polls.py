@@ -15,6 +15,8 @@ _LOOK_S = 1.0
 """After this a request looks again that waits for pages which are there and not due."""
 _SPREAD_S = 0.5
 """So long, at most, until all look that were woken at once."""
+_LEAST = 0.7
+"""The part of its time that a request waits at least: those that came together must not come together again."""
 _SHORTEST_S = 0.1
 """Between two looks of one request."""
 
@@ -44,7 +46,7 @@ class Polls:
         """Count one request among those that wait."""
         self._count += 1
         try:
-            yield Poll(self, monotonic() + seconds)
+            yield Poll(self, monotonic() + seconds * random.uniform(_LEAST, 1.0))
         finally:
             self._count -= 1
 

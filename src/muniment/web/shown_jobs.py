@@ -89,6 +89,10 @@ class _ServerPort:
         self.ages = {job.job_id: job.age for job in self._look.jobs}
         return self._look.jobs
 
+    def recent(self, epoch: str, within_s: int) -> list[ShownJob]:
+        """The jobs that ended within this time, but for aborted ones, whose records a server in this state lacks."""
+        return self._read(lambda db: shown.recent_jobs(db, epoch, now_ms() - within_s * 1000))
+
     def job(self, job_id: int) -> _JobPort:
         """One of them."""
         return _JobPort(self, job_id)

@@ -16,7 +16,7 @@ from tests.support.raw_server import make_certificate
 from muniment.control.check import check_directory
 
 PAGE = plain(b"<p>hello", "text/html")
-LARGE = 200 << 20
+LARGE = 100 << 20
 
 
 def slowly(sock: socket.socket, _request: bytes) -> bytes:

@@ -72,6 +72,13 @@ def test_the_nearest_complete_capture_is_chosen(tmp_path: Path, out: Path) -> No
         assert chosen(catalog, "http://x.test/b")[0] == -1
 
 
+def test_of_two_equally_near_the_later_is_chosen_and_of_two_at_once_the_first(tmp_path: Path, out: Path) -> None:
+    url = "http://x.test/a"
+    part(out, row(url, "20200101", offset=1), row(url, "20200103", offset=3), row(url, "20200103", offset=2))
+    with closing(opened(tmp_path, out)) as catalog:
+        assert chosen(catalog, url, "20200102")[0] == 2
+
+
 def test_schemes_are_one_and_queries_are_matched_loosely_last(tmp_path: Path, out: Path) -> None:
     part(
         out,

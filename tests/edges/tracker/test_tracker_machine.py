@@ -91,8 +91,8 @@ def documented() -> set[tuple[str, Step]]:
     """The transitions of docs/tracker.md."""
     found = set()
     for section in ("page", "job", "session"):
-        text = DOC.read_text().split(f"| {section} | when |")[1].split("\n\n")[0]
-        found |= {(section, step) for step in re.findall(r"^\| (\w+) → (\w+) \|", text, re.MULTILINE)}
+        text = DOC.read_text().split(f"## States of a {section}\n\n")[1].split("\n\n")[0]
+        found |= {(section, step) for step in re.findall(r"^- (\w+) → (\w+):", text, re.MULTILINE)}
     return found
 
 

@@ -24,7 +24,25 @@ def waited(seconds: float, work: Callable[[Polls, Poll], Awaitable[bool]]) -> tu
 
 def test_one_that_nothing_wakes_does_not_look_again() -> None:
     again, seconds = waited(1.5, lambda _, poll: poll.again())
-    assert (again, seconds >= 1.5) == (False, True)
+    assert (again, seconds > 1.0) == (False, True)
+
+
+def test_those_that_began_together_do_not_end_together() -> None:
+    """Their clients ask again at once."""
+
+    async def ends() -> list[float]:
+        polls, found = Polls(0.001), list[float]()
+
+        async def wait() -> None:
+            async with polls.waiting(1.0) as poll:
+                await poll.again()
+            found.append(monotonic())
+
+        await asyncio.gather(*(wait() for _ in range(50)))
+        return found
+
+    times = asyncio.run(ends())
+    assert max(times) - min(times) > 0.15
 
 
 def test_one_that_is_woken_looks_at_once() -> None:

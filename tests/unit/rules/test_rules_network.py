@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,3 +95,13 @@ def test_agents_have_names_and_robots_still_know_us():
     assert agent_text("mine/1") == robots_agent("mine/1") == "mine/1"
     assert {robots_agent(name) for name in AGENTS} == {DEFAULT_USER_AGENT}
     assert all(text.startswith("Mozilla/5.0 (") for text in AGENTS.values())
+
+
+def test_a_digest_is_of_the_method_of_its_request() -> None:
+    challenge = challenge_of(['Digest realm="r", nonce="n", qop="auth", algorithm=MD5'])
+    assert challenge is not None
+    secret = hashlib.md5(b"Mufasa:r:Circle of Life").hexdigest()
+    for method in ("GET", "POST", "PUT"):
+        asked = hashlib.md5(f"{method}:/a?b".encode()).hexdigest()
+        expected = hashlib.md5(f"{secret}:n:00000001:c:auth:{asked}".encode()).hexdigest()
+        assert f'response="{expected}"' in authorization(challenge, MUFASA, "/a?b", 1, "c", method)

@@ -24,6 +24,7 @@ __all__ = ["merged", "rows_of_records"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ERRORS = {"length": "too-large", "time": "timeout-body", "disconnect": "cut", "unspecified": "cut"}
 _NUMBER = re.compile(rb"^(hopsFromSeed|fetchTimeMs): (\d{1,9})\r?$", re.MULTILINE)
+_METHOD = re.compile(rb"([A-Z]{1,20}) ")
 _MOST_METADATA = 4096
 
 
@@ -67,7 +68,6 @@ class _RowMaker(RangeChecker):
         super().__init__(file_range)
         self.rows: list[Capture] = []
         self._name = file_range.name
-        self._metadata: _Metadata | None = None
 
     def _usual(self, data: bytes, offset: int, length: int) -> bool:
         """Every header is needed in full."""
@@ -75,13 +75,15 @@ class _RowMaker(RangeChecker):
 
     def _record(self, *arguments: Any) -> tuple[RecordHeader, PlainBlock]:
         header, block = super()._record(*arguments)
-        if isinstance(block, _Metadata) and self.rows and self.rows[-1].record_id == block.about:
+        if isinstance(block, _Beside) and self.rows and self.rows[-1].record_id == block.about:
             self.rows[-1] = block.applied(self.rows[-1])
         return header, block
 
     def _block(self, header: RecordHeader) -> PlainBlock:
         if header.get("warc-type") == "metadata":
             return _Metadata(header.get("warc-block-digest"), header.get("warc-refers-to").strip("<>"))
+        if header.get("warc-type") == "request":
+            return _Request(header.get("warc-block-digest"), header.get("warc-concurrent-to").strip("<>"))
         return super()._block(header)
 
     def _note(self, header: RecordHeader, block: HttpBlock, offset: int, length: int) -> None:
@@ -92,8 +94,8 @@ class _RowMaker(RangeChecker):
         self.rows.append(_resource_row(header, (self._name, offset, length)))
 
 
-class _Metadata(PlainBlock):
-    """The beginning of a metadata record's block, which says how the page was found."""
+class _Beside(PlainBlock):
+    """The beginning of the block of a record about the one before it."""
 
     def __init__(self, block_digest: str, about: str) -> None:
         super().__init__(block_digest)
@@ -104,6 +106,23 @@ class _Metadata(PlainBlock):
         """Take in more bytes of the block."""
         super().feed(data)
         self._kept += bytes(data[: max(0, _MOST_METADATA - len(self._kept))])
+
+    def applied(self, row: Capture) -> Capture:
+        """The row with what the block says."""
+        return row
+
+
+class _Request(_Beside):
+    """A request, which says its method."""
+
+    def applied(self, row: Capture) -> Capture:
+        """The row with its method."""
+        found = _METHOD.match(self._kept)
+        return structs.replace(row, method=found[1].decode()) if found else row
+
+
+class _Metadata(_Beside):
+    """A metadata record, which says how the page was found."""
 
     def applied(self, row: Capture) -> Capture:
         """The row with what the block says."""

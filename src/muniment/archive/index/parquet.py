@@ -229,14 +229,14 @@ def file_batches(
         yield pa.RecordBatch.from_arrays([held[name] for name in wanted], schema=schema)
 
 
-def groups_with(file: pq.ParquetFile, column: str, value: str) -> list[int]:
-    """The row groups of an open file that have a value in a column."""
-    groups = range(file.num_row_groups)
-    return [at for at in groups if _has(file.read_row_group(at, columns=[column]).column(column), value)]
+def groups_with(file: pq.ParquetFile, column: str, values: Sequence[str]) -> list[int]:
+    """The row groups of an open file that have one of some values in a column."""
+    groups, wanted = range(file.num_row_groups), pa.array(values)
+    return [at for at in groups if _has(file.read_row_group(at, columns=[column]).column(column), wanted)]
 
 
-def _has(column: pa.ChunkedArray[Any], value: str) -> bool:
-    return bool(pc.index(column, pa.scalar(value)).as_py() >= 0)
+def _has(column: pa.ChunkedArray[Any], wanted: pa.Array[Any]) -> bool:
+    return bool(pc.any(pc.is_in(column, value_set=wanted)).as_py())
 
 
 def journal_batches(journal: Path) -> Iterator[pa.RecordBatch]:

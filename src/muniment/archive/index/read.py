@@ -50,11 +50,11 @@ def sources(out: Path) -> list[RowSource]:
 
 
 def batches(
-    source: RowSource, columns: Sequence[str] | None = None, having: tuple[str, str] | None = None
+    source: RowSource, columns: Sequence[str] | None = None, having: tuple[str, Sequence[str]] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one file, about ten thousand at a time; all columns unless some are named.
 
-    With a column and a value of it, rows far from those that have it may be left out.
+    With a column and values of it, rows far from those that have one may be left out.
 
     Raises `ArchiveError` when the file went into a join since it was listed, or is damaged.
     """
@@ -80,8 +80,8 @@ def rows(out: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordB
         yield from batches(source, columns)
 
 
-def rows_with(out: Path, column: str, value: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a directory that have a value in a column, one of those named; of most others that column is read."""
+def rows_with(out: Path, column: str, values: Sequence[str], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a directory that have one of some values in a column; of most others that column alone is read."""
     for source in sources(out):
-        for batch in batches(source, columns, (column, value)):
-            yield from batch.filter(pc.equal(batch.column(column), pa.scalar(value))).to_pylist()
+        for batch in batches(source, columns, (column, values)):
+            yield from batch.filter(pc.is_in(batch.column(column), value_set=pa.array(values))).to_pylist()

@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
+from msgspec import structs
+
+from muniment.archive.hooks.read import file_rows
 from muniment.clock import monotonic
 from muniment.control.captures import payload_of, record_of, search_captures
+from muniment.control.runs.made import hook_file, made_of_page, picture_of
 from muniment.control.runs.replays import Replays
 from muniment.control.tracker_location import POINTER
 from muniment.errors import NotFoundError, UsageError
-from muniment.model.network.captures import CaptureFilter, CaptureRow
+from muniment.model.network.captures import CaptureFilter, CaptureRow, PageMade
 
 __all__ = ["FleetArchives"]
 
@@ -55,6 +60,21 @@ class FleetArchives:
         if not rows:
             raise NotFoundError(f"no archive here has a capture of {url[:200]} at that moment")
         return self._replays.address(self._holder(job, rows[0].warc_file), url, at)
+
+    def made(self, job: int, url: str) -> PageMade:
+        """What a browser and hooks made of a page, in all archives of the job."""
+        found = [made_of_page(out, url) for number, out in self._directories() if number == job]
+        parts = zip(*map(structs.astuple, found), strict=True)
+        return PageMade(*(tuple(chain.from_iterable(part)) for part in parts))
+
+    def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
+        """The media type and the bytes of a picture that a browser made; raises NotFoundError."""
+        return picture_of(self._holder(job, file), file, offset)
+
+    def hook_file(self, job: int, path: str) -> Iterator[bytes]:
+        """The bytes of a file that hooks left; raises NotFoundError."""
+        mine = [out for number, out in self._directories() if number == job]
+        return hook_file(next((out for out in mine if any(file_rows(out, "path", path))), self._holder(job, "")), path)
 
     def close(self) -> None:
         """End what was started to look at captures."""

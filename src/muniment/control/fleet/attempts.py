@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from muniment.errors import NotFoundError
-from muniment.model.network.captures import PER_PAGE, CaptureFilter, CaptureRow
+from muniment.model.network.captures import PER_PAGE, CaptureFilter, CaptureRow, PageMade
 from muniment.tracker.db.database import Database
 from muniment.tracker.views.attempt_search import search_attempts
 
@@ -33,6 +33,18 @@ class AttemptCaptures:
     def view_address(self, job: int, url: str, at: int) -> str:
         """The same of pages."""
         raise NotFoundError(f"the bytes of job {job} are in the directories of its pipelines: {_REMEDY}")
+
+    def made(self, job: int, url: str) -> PageMade:
+        """The same of what was made of them, of which nothing is shown."""
+        return PageMade()
+
+    def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
+        """The same of pictures."""
+        return "", self.record(job, file, offset)
+
+    def hook_file(self, job: int, path: str) -> Iterator[bytes]:
+        """The same of files of hooks."""
+        return self.record(job, "", 0)
 
 
 _REMEDY = "start `muniment serve` with --archives DIR where it can read them"

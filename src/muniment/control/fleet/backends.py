@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from muniment.model.network.captures import CaptureFilter, CaptureRow
+from muniment.model.network.captures import CaptureFilter, CaptureRow, PageMade
 from muniment.model.network.jobs import (
     ChangesMade,
     IgnoresCall,
@@ -147,3 +147,12 @@ class CaptureBackend(Protocol):
 
     def view_address(self, job: int, url: str, at: int) -> str:
         """Where the capture of a URL nearest to a moment is shown."""
+
+    def made(self, job: int, url: str) -> PageMade:
+        """What a browser and hooks made of a page."""
+
+    def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
+        """The media type and the bytes of a picture that a browser made."""
+
+    def hook_file(self, job: int, path: str) -> Iterator[bytes]:
+        """The bytes of a file that hooks left."""

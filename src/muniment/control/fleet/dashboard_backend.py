@@ -31,12 +31,15 @@ from muniment.model.network.dashboard import (
     card_of,
 )
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobSpec, JobView
-from muniment.model.network.lists import MOST_LISTED, ChangeView, PageList, ResultView
+from muniment.model.network.lists import MOST_LISTED, ChangeView, PageList, PageView, ResultView
 from muniment.model.network.pipelines import PipelineView
+from muniment.model.page import PageState
 from muniment.model.process import Machine
+from muniment.rules.retry import is_failed
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.submissions import Submission
+from muniment.tracker.views.attempt_search import newest_over_time
 from muniment.tracker.views.jobs import waiting_counts
 from muniment.tracker.views.log_lines import lines_until
 from muniment.tracker.views.waiting import first_url, host_standings
@@ -125,8 +128,11 @@ class DashboardBackend:
         return jobs.changes(self._db, job, after=after).changes
 
     def settings(self, job: int) -> list[SettingValue]:
-        """The settings that may be changed."""
-        return settings_in_force(self._db, jobs.job_of(self._db, job).job_id, of_machine=False)
+        """The settings that may be changed, after the job's turn and its share of the fleet."""
+        view = jobs.view(self._db, job, self._memory.count)
+        slots = "none" if view.max_slots is None else str(view.max_slots)
+        terms = [SettingValue("max-slots", slots, _SLOTS_HELP), SettingValue("nice", str(view.nice), _NICE_HELP)]
+        return terms + settings_in_force(self._db, view.id, of_machine=False)
 
     def pages(self, job: int, url: str) -> PageList:
         """The page of a URL."""
@@ -139,9 +145,9 @@ class DashboardBackend:
             return UrlStanding(url=url, verdict="never seen", text="no page whose links are followed leads to it")
         [page] = found
         told = page.reason or page.error or (f"status {page.status}" if page.status else "waits for its turn")
-        tries = f"{page.attempts} tries, {page.attempts_remaining} remain"
+        tries = f"{page.attempts} {'try' if page.attempts == 1 else 'tries'} made, {page.attempts_remaining} remain"
         where = f", by {page.pipeline}" if page.pipeline else ""
-        return UrlStanding(url=page.url, verdict=page.state.lower(), text=f"{told}; {tries}{where}")
+        return UrlStanding(url=page.url, verdict=_verdict(page), text=f"{told}; {tries}{where}")
 
     def queue(self, job: int, pattern: str) -> QueueView:
         """What is in flight and what comes next."""
@@ -166,8 +172,9 @@ class DashboardBackend:
         return jobs.effect_of_ignore(self._db, job, pattern)
 
     def buckets(self, job: int) -> tuple[int, list[TimeBucket]]:
-        """The tracker keeps no sums over time."""
-        return 0, []
+        """What came in last, over time."""
+        mine = jobs.job_of(self._db, job).job_id
+        return self._memory.kept.of(("plots", mine), lambda: newest_over_time(self._db, mine))
 
     def results(self, job: int, url: str) -> list[ResultView]:
         """What the attempts at a URL saved."""
@@ -264,4 +271,15 @@ class DashboardBackend:
         return ProcessPage(process_id, tree, [], "its output is on the machine of its pipeline")
 
 
+def _verdict(page: PageView) -> str:
+    """In the words of `muniment why`."""
+    if page.state != PageState.READY:
+        return "in flight" if page.state == PageState.CLAIMED else page.state.lower()
+    if page.attempts_remaining:
+        return "queued" if page.in_scope else "out of scope"
+    return "failed" if is_failed(page.status, page.error) else "captured"
+
+
+_SLOTS_HELP = "Most slots of pipelines that work at it at once; 0 pauses it, none: no limit."
+_NICE_HELP = "Jobs with a lower one go first."
 _PATTERNS = ("ignore", "ignore-sets")

@@ -38,6 +38,7 @@ from muniment.control.runs.log import (
     news_since,
     standing_pause,
 )
+from muniment.control.runs.made import hook_file, made_of_page, picture_of
 from muniment.control.runs.replays import Replays
 from muniment.control.runs.start import start_crawl
 from muniment.control.settings_in_force import settings_in_force
@@ -45,7 +46,7 @@ from muniment.control.tracker_location import tracker_place
 from muniment.control.verbs.delivery import JobDirectory
 from muniment.control.why import why
 from muniment.errors import MunimentError, NotFoundError, UsageError
-from muniment.model.network.captures import CaptureFilter, CaptureRow, TimeBucket
+from muniment.model.network.captures import CaptureFilter, CaptureRow, PageMade, TimeBucket
 from muniment.model.network.dashboard import (
     HostStanding,
     IgnoreEffect,
@@ -195,6 +196,18 @@ class RunsBackend:
     def payload(self, job: int, file: str, offset: int) -> Iterator[bytes]:
         """The payload of a capture."""
         return payload_of(self.folder.find(job), file, offset)
+
+    def made(self, job: int, url: str) -> PageMade:
+        """What a browser and hooks made of a page."""
+        return made_of_page(self.folder.find(job), url)
+
+    def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
+        """The media type and the bytes of a picture that a browser made."""
+        return picture_of(self.folder.find(job), file, offset)
+
+    def hook_file(self, job: int, path: str) -> Iterator[bytes]:
+        """The bytes of a file that hooks left."""
+        return hook_file(self.folder.find(job), path)
 
     def view_address(self, job: int, url: str, at: int) -> str:
         """Where the capture of a URL nearest to a moment is shown."""

@@ -184,7 +184,7 @@ def ended_in_words(out: Path) -> str:
     with _opened(out) as log:
         for begin, raw in log.backwards(log.size):
             if b'"event":"finish"' in raw:
-                return f"the run ended: {msgspec.json.decode(raw).get('reason', '')}"
+                return f"the run ended: {msgspec.json.decode(raw).get('reason', '')}; the same command goes on with it"
             if b'"event":"start"' in raw or begin < log.size - _BLOCK:
                 return ""
     return ""

@@ -110,11 +110,9 @@ class HttpEngine:
         from muniment.fetch.body_spool import BodyBuilder  # noqa: PLC0415
         from muniment.proxy.page_proxy import PageProxy  # noqa: PLC0415
 
-        services, client, authorization = self._services, self._client, self._agent.authorization
+        services, client, accounts = self._services, self._client, self._agent
         return PageProxy(
-            lambda owner, type_of: PageRequests(
-                owner, type_of, services, self._refusal, client.forwarder(), authorization
-            ),
+            lambda owner, type_of: PageRequests(owner, type_of, services, self._refusal, client.forwarder(), accounts),
             lambda: BodyBuilder(client.spool_dir),
         )
 

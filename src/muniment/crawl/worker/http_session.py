@@ -61,10 +61,10 @@ class HostTurns(Protocol):
 class _Opened:
     """An origin that took an account: its challenge, and how often the nonce was used."""
 
-    __slots__ = ("challenge", "count")
+    __slots__ = ("challenge", "count", "taken")
 
     def __init__(self, challenge: Challenge) -> None:
-        self.challenge, self.count = challenge, 0
+        self.challenge, self.count, self.taken = challenge, 0, False
 
 
 class HttpSession:
@@ -108,28 +108,56 @@ class HttpSession:
         last = first
         challenge = _challenge(first)
         if challenge is not None and self._worth_answering(origin, challenge, known):
-            if len(self._opened) >= _MOST_ORIGINS:
-                self._opened.clear()
-            opened = self._opened[origin] = _Opened(challenge)
+            opened = self._open(origin, challenge)
             cookies = await self._cookies_for(url, host)
             sent = (*added, *_cookie(cookies), *_authorized(opened, account, url))
             last = await self._ask_again(url, host, sent)
             self._learn(last)
             before = (first,)
             again = _challenge(last)
+            opened.taken = again is None
             if again is not None and not again.stale:
-                # another request would be refused again, and some servers lock the account
-                self._refused.add((origin, challenge.realm))
-                del self._opened[origin]
+                self._give_up(origin, challenge)
         return Visit(last, before, digest_of(cookies))
 
     def authorization(self, url: str, method: str) -> Headers:
         """What a browser's request for a URL is sent where the origin has taken an account already."""
         opened = self._opened.get(origin_of(url)) if self._opened else None
         account = self._reach.account(url, host_of(url)) if opened is not None else None
-        if opened is None or account is None or (opened.challenge.scheme == "digest" and method != "GET"):
-            return ()
-        return _authorized(opened, account, url)
+        return _authorized(opened, account, url, method) if account is not None else ()
+
+    def answers(self, url: str, headers: Headers, *, sent: bool) -> bool:
+        """Whether a browser's request is sent again that was refused with 401; `sent`: it had an account with it."""
+        challenge = challenge_of(value for name, value in headers if name == "www-authenticate")
+        account = self._reach.account(url, host_of(url)) if self._reach.any_accounts else None
+        origin = origin_of(url)
+        if challenge is None or account is None or (origin, challenge.realm) in self._refused:
+            return False
+        known = self._opened.get(origin)
+        if sent and not self._worth_answering(origin, challenge, known):
+            return False
+        if sent or known is None:
+            self._open(origin, challenge)
+        return True
+
+    def learn_answer(self, exchange: Exchange) -> None:
+        """What came of a browser's request that was sent again: an account that was never taken is given up."""
+        challenge, opened = _challenge(exchange), self._opened.get(origin_of(exchange.url))
+        if opened is not None and challenge is None:
+            opened.taken = True
+        elif opened is not None and challenge is not None and not (opened.taken or challenge.stale):
+            self._give_up(origin_of(exchange.url), challenge)
+
+    def _open(self, origin: str, challenge: Challenge) -> _Opened:
+        if len(self._opened) >= _MOST_ORIGINS:
+            self._opened.clear()
+        opened = self._opened[origin] = _Opened(challenge)
+        return opened
+
+    def _give_up(self, origin: str, challenge: Challenge) -> None:
+        # another request would be refused again, and some servers lock the account
+        self._refused.add((origin, challenge.realm))
+        self._opened.pop(origin, None)
 
     async def _ask_again(self, url: str, host: str, headers: Headers) -> Exchange:
         while True:
@@ -214,10 +242,10 @@ def _challenge(exchange: Exchange) -> Challenge | None:
     return challenge_of(value for name, value in exchange.headers if name == "www-authenticate")
 
 
-def _authorized(opened: _Opened | None, account: Account, url: str) -> Headers:
+def _authorized(opened: _Opened | None, account: Account, url: str, method: str = "GET") -> Headers:
     if opened is None:
         return ()
     opened.count += 1
     target = url[len(origin_of(url)) :] or "/"
-    field = authorization(opened.challenge, account, target, opened.count, secrets.token_hex(8))
+    field = authorization(opened.challenge, account, target, opened.count, secrets.token_hex(8), method)
     return (("Authorization", field),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Protocol
 
 from msgspec import structs
 
@@ -24,7 +25,7 @@ from muniment.proxy.answerer import AnswerTaker, Headers, ProxyRequest, TunnelEn
 from muniment.proxy.events import PageOwner
 from muniment.proxy.resource_types import resource_type
 
-__all__ = ["Judge", "PageRequests"]
+__all__ = ["Judge", "PageAccounts", "PageRequests"]
 
 _PATIENCE_S = 60.0
 """How long a request waits for a host that is left alone; then the page goes on without it."""
@@ -37,6 +38,19 @@ Judge = Callable[[str, int], Awaitable[Failure | RefusedRequest | None]]
 """Says why a URL is not asked for, by a page of this depth; None when it is."""
 
 
+class PageAccounts(Protocol):
+    """The accounts of the job, for what pages ask."""
+
+    def authorization(self, url: str, method: str) -> Headers:
+        """What a request is sent where its origin has taken an account already."""
+
+    def answers(self, url: str, headers: Headers, *, sent: bool) -> bool:
+        """Whether a request that was refused is sent again; `sent`: it had an account with it."""
+
+    def learn_answer(self, exchange: Exchange) -> None:
+        """What came of a request that was sent again: an account that was never taken is given up."""
+
+
 class PageRequests:
     """An `Answerer` that asks servers, and records what they say."""
 
@@ -47,12 +61,11 @@ class PageRequests:
         services: EngineServices,
         judge: Judge,
         forwarder: Forwarder,
-        authorization: Callable[[str, str], Headers],
+        accounts: PageAccounts,
     ) -> None:
-        """`authorization` gives what a URL that is asked for with a method is sent of the accounts of the job."""
         self._owner, self._type_of = owner, type_of
         self._services, self._judge, self._forwarder = services, judge, forwarder
-        self._authorization = authorization
+        self._accounts = accounts
         self._waiting: set[asyncio.Task[object]] = set()
         """Those that have no answer yet, for want of a turn or of a connection."""
         self._cut = False
@@ -101,17 +114,31 @@ class PageRequests:
         try:
             if (refusal := await self._judge(request.url, self._owner.depth)) is not None:
                 return refusal
-            follower = _HandOn(taker)
             start = partial(self._start, host_of(request.url), task)
-            return await self._in_turn(self._authorized(_forwarded(request)), start, follower)
+            if self._owner.engine != "browser" or request.header("authorization"):
+                # hooks, and pages that have their own, are left alone
+                return await self._in_turn(_forwarded(request), start, _HandOn(taker))
+            return await self._with_account(request, taker, start)
         finally:
             self._waiting.discard(task)
 
-    def _authorized(self, asked: Forwarded) -> Forwarded:
-        """The request with the account of its origin; hooks, and pages that have their own, are left alone."""
-        if self._owner.engine != "browser" or any(name.lower() == "authorization" for name, _ in asked.headers):
-            return asked
-        return structs.replace(asked, headers=(*asked.headers, *self._authorization(asked.url, asked.method)))
+    async def _with_account(
+        self, request: ProxyRequest, taker: AnswerTaker, start: Callable[[], bool]
+    ) -> Exchange | Failure:
+        """Ask with the account of its origin; a challenge that it may meet is recorded, and answered once."""
+        asked, url = _forwarded(request), request.url
+        known = self._accounts.authorization(url, asked.method)
+        resent = request.body is None or request.body.in_memory
+        follower = _HandOn(taker, partial(self._accounts.answers, url, sent=bool(known)) if resent else None)
+        first = await self._in_turn(_with(asked, known), start, follower)
+        if not follower.again or isinstance(first, Failure):
+            return first
+        self._note_answer(first)
+        await self._services.record_beside(first, self._context(self._type_of(request)))
+        last = await self._in_turn(_with(asked, self._accounts.authorization(url, asked.method)), start, _HandOn(taker))
+        if isinstance(last, Exchange):
+            self._accounts.learn_answer(last)
+        return last
 
     def _start(self, host: str, task: asyncio.Task[object]) -> bool:
         if not self._services.held.start_beside(host):
@@ -207,8 +234,10 @@ class PageRequests:
 class _HandOn:
     """A `Follower` that hands an answer to the client."""
 
-    def __init__(self, taker: AnswerTaker) -> None:
-        self._taker = taker
+    def __init__(self, taker: AnswerTaker, answers: Callable[[Headers], bool] | None = None) -> None:
+        """`answers` says of the fields of a 401 whether the request is sent again; its client then sees nothing."""
+        self._taker, self._answers = taker, answers
+        self.again = False
 
     async def held_for(self, seconds: float) -> None:
         """Wait, and have that said: the page's time stands still."""
@@ -220,6 +249,9 @@ class _HandOn:
 
     def begin(self, head: Head) -> None:
         """The header block is complete."""
+        self.again = self._answers is not None and head.status == 401 and self._answers(head.headers)
+        if self.again:
+            return
         streamed = any(
             name == "content-type" and value.lower().startswith("text/event-stream") for name, value in head.headers
         )
@@ -227,11 +259,16 @@ class _HandOn:
 
     def more(self, piece: Piece, stored: SpooledBytes | None) -> None:
         """More of its body has come."""
-        self._taker.more(piece, stored)
+        if not self.again:
+            self._taker.more(piece, stored)
 
 
 def _forwarded(request: ProxyRequest) -> Forwarded:
     return Forwarded(request.url, request.method, request.target, request.version, request.headers, request.body)
+
+
+def _with(asked: Forwarded, headers: Headers) -> Forwarded:
+    return structs.replace(asked, headers=(*asked.headers, *headers))
 
 
 def _turned_away(failure: Failure | RefusedRequest, taker: AnswerTaker) -> RequestOutcome:

@@ -11,6 +11,7 @@ __all__ = [
     "HookArtifact",
     "HookBatch",
     "HookNetwork",
+    "HookOutcome",
     "HookPage",
     "HookResult",
     "HookStatus",
@@ -96,6 +97,17 @@ class HookResult(Struct, frozen=True, array_like=True, kw_only=True):
     records: int = 0
     bad_lines: int = 0
     links: int = 0
+
+
+class HookOutcome(Struct, frozen=True):
+    """A try of a hook of a page."""
+
+    plugin: str
+    hook: str
+    attempt: int
+    status: str
+    output_str: str
+    error: str
 
 
 class HookArtifact(Struct, frozen=True, array_like=True):

@@ -7,8 +7,9 @@ import re
 from msgspec import Struct
 
 from muniment.errors import UsageError
+from muniment.model.hooks.runs import HookOutcome
 
-__all__ = ["PER_PAGE", "CaptureFilter", "CaptureList", "CaptureRow", "TimeBucket"]
+__all__ = ["PER_PAGE", "CaptureFilter", "CaptureList", "CaptureRow", "MadeFile", "MadeRecord", "PageMade", "TimeBucket"]
 
 
 PER_PAGE = 100
@@ -71,6 +72,38 @@ class CaptureList(Struct, frozen=True):
     captures: list[CaptureRow]
     next: int | None
     """The number of the next page."""
+
+
+class MadeRecord(Struct, frozen=True):
+    """A record of what a browser made of a page."""
+
+    kind: str
+    """The word after `urn:`: view, fullPage, thumbnail, dom, text, pageinfo, customJs."""
+    fetched_at: int
+    """Unix ms."""
+    bytes: int
+    warc_file: str
+    warc_offset: int
+
+
+class MadeFile(Struct, frozen=True):
+    """A file that hooks left."""
+
+    plugin: str
+    path: str
+    """Below the output directory."""
+    bytes: int
+    media_type: str
+    link: str
+    """The target of a symbolic link, which is not followed; empty for a file."""
+
+
+class PageMade(Struct, frozen=True):
+    """What a browser and hooks made of a page; of each kind of record the newest."""
+
+    records: tuple[MadeRecord, ...] = ()
+    runs: tuple[HookOutcome, ...] = ()
+    files: tuple[MadeFile, ...] = ()
 
 
 class TimeBucket(Struct, frozen=True):

@@ -7,9 +7,10 @@ from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Boolean, func, literal_column, or_, select, update
+from sqlalchemy import Boolean, ColumnElement, and_, func, literal_column, or_, select, update
 
 from muniment.errors import UsageError
+from muniment.model.job import JobOutcome
 from muniment.model.network.live import LogEntry, LogPosition, LogState, ShownJob
 from muniment.model.pipeline import tags_of
 from muniment.model.queue import Totals
@@ -21,7 +22,7 @@ from muniment.tracker.schema.tables import RESPONSES, job_sums, jobs
 
 __all__ = [
     "LiveStart", "ShownEnding", "ShownLook", "TakenBeforeError", "begin_shown", "begin_taken", "hold_plane",
-    "keep_pipeline", "say_end", "set_ending", "shown_jobs", "unshown_jobs",
+    "keep_pipeline", "recent_jobs", "say_end", "set_ending", "shown_jobs", "unshown_jobs",
 ]  # fmt: skip
 
 _L = live_jobs.c
@@ -117,16 +118,25 @@ def shown_jobs(db: Database, before: ShownLook) -> ShownLook:
     """How the jobs stand that run, or whose ends Redis does not show yet; sums are made of those that changed alone."""
     there = {row[0]: row for row in db.rows(_LOOK)}
     changed = [job_id for job_id, row in there.items() if before.rows.get(job_id) != row]
-    fresh = _changed(db, changed) if changed else {}
+    fresh = _whole(db, jobs.c.id.in_(changed)) if changed else {}
     known = {job.job_id: job for job in before.jobs}
-    jobs = [fresh.get(job_id) or known.get(job_id) for job_id in there]
+    found = [fresh.get(job_id) or known.get(job_id) for job_id in there]
     # one that ended meanwhile is in the next look
-    return ShownLook([job for job in jobs if job is not None], there)
+    return ShownLook([job for job in found if job is not None], there)
 
 
-def _changed(db: Database, job_ids: Sequence[int]) -> dict[int, ShownJob]:
+def recent_jobs(db: Database, epoch: str, since: int) -> list[ShownJob]:
+    """The jobs that ended since (Unix ms), but for aborted ones, whose records a server in this state lacks."""
+    later = live_jobs.alias()
+    again = select(later.c.job_id).where(later.c.ident == _L.ident, later.c.job_id > _L.job_id).exists()
+    ended = jobs.c.outcome.in_([JobOutcome.COMPLETED.value, JobOutcome.FAILED.value])
+    lacks = and_(_L.ident != "", _L.epoch != epoch, _L.ending == ShownEnding.SHOWN.value, ~again)
+    return list(_whole(db, and_(_FLEET, jobs.c.finished_at > since, ended, lacks)).values())
+
+
+def _whole(db: Database, condition: ColumnElement[bool]) -> dict[int, ShownJob]:
     """Position and sums come from one statement, so that neither is ahead of the other."""
-    rows = db.connection.execute(_WHOLE.where(jobs.c.id.in_(job_ids)))
+    rows = db.connection.execute(_WHOLE.where(condition))
     return {
         rest[0]: ShownJob(
             *rest[:7], bool(rest[7]), tags_of(rest[8]), LogState(LogPosition(*rest[9:13]), _totals(rest[13:]))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, desc, select
+from sqlalchemy import Select, desc, func, select
 
-from muniment.model.network.captures import CaptureFilter, CaptureRow
+from muniment.model.network.captures import CaptureFilter, CaptureRow, TimeBucket
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.tables import BY_SESSION, attempts, hosts, jobs, pages
 
-__all__ = ["search_attempts"]
+__all__ = ["newest_over_time", "search_attempts"]
 
+_MOST_PLOTTED, _MOST_SPANS, _MOST_NAMED = 50_000, 60, 5
 _ROWS = (
     select(
         attempts.c.job_id, pages.c.url, hosts.c.name, attempts.c.status, attempts.c.finished_at, attempts.c.error,
@@ -39,6 +41,40 @@ def search_attempts(db: Database, wanted: CaptureFilter, most: int, offset: int)
     found = [db.connection.execute(query.where(attempts.c.job_id == number)).all() for number in numbers]
     newest = heapq.nlargest(offset + most, (row for rows in found for row in rows), key=lambda row: row[4])
     return [_capture(row) for row in newest[offset:]]
+
+
+def newest_over_time(db: Database, job_id: int) -> tuple[int, list[TimeBucket]]:
+    """When the newest attempts of a job ended: the length of a span in ms, and sums by span, class of status and host.
+
+    Hosts are the five with most attempts; the others are one, without a name.
+    """
+    a = attempts.c
+    ends = select(a.finished_at, a.status, a.page_id).where(a.job_id == job_id, BY_SESSION)
+    newest = ends.order_by(desc(a.finished_at)).limit(_MOST_PLOTTED).subquery().c
+    first, last = db.connection.execute(select(func.min(newest.finished_at), func.max(newest.finished_at))).one()
+    if first is None:
+        return 0, []
+    span = max(1000, -(-(last - first + 1) // _MOST_SPANS))
+    at, kind = (newest.finished_at - first) // span, newest.status // 100
+    summed = select(at, kind, pages.c.host_id, func.count()).where(
+        pages.c.job_id == job_id, pages.c.id == newest.page_id
+    )
+    rows = db.connection.execute(summed.group_by(at, kind, pages.c.host_id)).all()
+    names = _most_asked(db, job_id, rows)
+    sums: Counter[tuple[int, int, str]] = Counter()
+    for bucket, status_class, host, count in rows:
+        sums[first + int(bucket) * span, min(int(status_class), 6), names.get(host, "")] += int(count)
+    return span, [TimeBucket(*key, count) for key, count in sorted(sums.items())]
+
+
+def _most_asked(db: Database, job_id: int, rows: Sequence[Any]) -> dict[int, str]:
+    """The names of the hosts with most attempts, by their numbers."""
+    asked: Counter[int] = Counter()
+    for *_, host, count in rows:
+        asked[host] += int(count)
+    most = [host for host, _ in asked.most_common(_MOST_NAMED)]
+    named = select(hosts.c.id, hosts.c.name).where(hosts.c.job_id == job_id, hosts.c.id.in_(most))
+    return {int(number): str(name) for number, name in db.connection.execute(named)}
 
 
 def _job_numbers(db: Database) -> Sequence[int]:

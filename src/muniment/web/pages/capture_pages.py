@@ -13,7 +13,7 @@ from muniment.model.network.captures import PER_PAGE
 from muniment.web.pages.site import PageVisit
 from muniment.web.queries import CAPTURE_FIELDS, query_of_captures
 
-__all__ = ["captures", "raw", "record", "view"]
+__all__ = ["captures", "hook_file", "picture", "raw", "record", "view"]
 
 _SANDBOX = "sandbox; default-src 'none'"
 
@@ -51,6 +51,20 @@ async def raw(visit: PageVisit) -> Response:
     number, file, offset = _place(visit)
     pieces = await visit.site.look(lambda source: source.payload(number, file, offset))
     return _download(pieces, f"{file}-{offset}.raw", "application/octet-stream")
+
+
+async def picture(visit: PageVisit) -> Response:
+    """A picture of a page that a browser made; nothing in it runs."""
+    number, file, offset = _place(visit)
+    kind, pieces = await visit.site.look(lambda source: source.picture(number, file, offset))
+    return StreamingResponse(pieces, 200, {"Content-Security-Policy": _SANDBOX}, kind)
+
+
+async def hook_file(visit: PageVisit) -> Response:
+    """A file that hooks left."""
+    number, path = visit.job, visit.given("path")
+    pieces = await visit.site.look(lambda source: source.hook_file(number, path))
+    return _download(pieces, path.rpartition("/")[2], "application/octet-stream")
 
 
 def _place(visit: PageVisit) -> tuple[int, str, int]:

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from starlette.responses import FileResponse, Response
 
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.dashboard import IgnoreEffect, JobCard
 from muniment.model.network.jobs import IgnoresCall, JobPatch
+from muniment.rules.ignore_sets import built_in_names
 from muniment.web.pages.ignore_suggestions import suggestions_for
+from muniment.web.pages.order_form import order_fields
 from muniment.web.pages.plots import plots_of
 from muniment.web.pages.site import PageVisit, see_other
 
-__all__ = ["STEERING", "ignores", "job", "jobs", "log", "log_download", "why"]
+__all__ = ["STEERING", "ignores", "ignores_page", "job", "jobs", "log", "log_download", "why"]
 
 _LINES = 200
 _MOST_CHANGES = 200
 _PER_PAGE = 200
+_COLUMNS = (
+    ("State", "state"), ("URL", "url"), ("Done", "done"), ("Queued", "queued"), ("Pages/s", "rate"), ("Bytes", "bytes"),
+    ("Errors", "errors"), ("Responses", ""), ("By", "by"), ("Note", "note"), ("Age", "created_at"),
+)  # fmt: skip
+"""Of the table of jobs: heading, and what it is sorted by."""
+_TERMS = frozenset({"max-slots", "nice"})
 _NOT_OPTIONS = frozenset({"url", "urls", "explanation"})
 
 
 async def jobs(visit: PageVisit) -> Response:
     """All jobs, through a filter that its address keeps."""
-    text, state, person = (visit.given(name).strip() for name in ("text", "state", "by"))
+    text, state, person, sort = (visit.given(name).strip() for name in ("text", "state", "by", "sort"))
     found = await visit.site.ask(lambda backend: backend.jobs())
-    shown = [one for one in found if _fits(one, text.lower(), state, person.lower())]
+    shown = _sorted([one for one in found if _fits(one, text.lower(), state, person.lower())], sort)
     begin = _number(visit.given("from")) or 0
     return visit.page(
         "jobs.html",
@@ -33,6 +44,9 @@ async def jobs(visit: PageVisit) -> Response:
         text=text,
         state=state,
         by=person,
+        sort=sort,
+        columns=_COLUMNS,
+        fields=order_fields(),
         next=begin + _PER_PAGE if begin + _PER_PAGE < len(shown) else None,
     )
 
@@ -40,6 +54,14 @@ async def jobs(visit: PageVisit) -> Response:
 def _fits(card: JobCard, text: str, state: str, person: str) -> bool:
     told = f"{card.id} {card.url} {card.name} {card.note}".lower()
     return text in told and state in ("", card.state) and person in card.by.lower()
+
+
+def _sorted(cards: list[JobCard], sort: str) -> list[JobCard]:
+    """The newest first, unless a column is named; with `-` before it, the largest first."""
+    name = sort.removeprefix("-")
+    if not any(name == key for _, key in _COLUMNS if key):
+        return cards
+    return sorted(cards, key=lambda card: getattr(card, name), reverse=sort.startswith("-"))
 
 
 def _number(text: str) -> int | None:
@@ -95,7 +117,26 @@ async def ignores(visit: PageVisit) -> Response:
     number = visit.job
     card = await visit.site.ask(lambda backend: backend.card(number))
     patterns = await visit.site.ask(lambda backend: backend.ignores(number))
-    return visit.page("ignores.html", job=card, patterns=patterns, pattern=visit.given("pattern"), effect=None)
+    return ignores_page(visit, card, patterns, visit.given("pattern"), None)
+
+
+def ignores_page(
+    visit: PageVisit,
+    card: JobCard,
+    patterns: list[tuple[str, str]],
+    pattern: str,
+    effect: IgnoreEffect | None,
+    status: int = 200,
+) -> Response:
+    """The page of ignore patterns: those given by hand, then each set."""
+    sets: dict[str, list[str]] = {}
+    for name, text in patterns:
+        sets.setdefault(name, []).append(text)
+    own = sets.pop("", [])
+    others = [name for name in built_in_names() if name not in sets]
+    return visit.page(
+        "ignores.html", status, job=card, own=own, sets=sets, others=others, pattern=pattern, effect=effect
+    )
 
 
 # -- forms
@@ -121,7 +162,8 @@ async def resume(visit: PageVisit) -> Response:
     """Have a paused or aborted job go on."""
     number = visit.job
     await visit.site.act(lambda backend: backend.resume(number), visit.visitor, number)
-    return see_other(f"/jobs/{number}?done=resume")
+    card = await visit.site.ask(lambda backend: backend.card(number))
+    return see_other(f"/jobs/{number}?done={'again' if card.state == 'stopped' else 'resume'}")
 
 
 async def abort(visit: PageVisit) -> Response:
@@ -139,13 +181,23 @@ async def change_settings(visit: PageVisit) -> Response:
     card = await visit.site.ask(lambda backend: backend.card(number))
     values = {name: value.strip() or "none" for name, value in given.items() if value.strip() != now.get(name)}
     values = {name: value for name, value in values.items() if value != now.get(name)}
-    patch = JobPatch(settings=values)
+    terms: dict[str, Any] = {name.replace("-", "_"): _term(name, values.pop(name)) for name in _TERMS & values.keys()}
     if note is not None and note != card.note:
-        patch = JobPatch(settings=values, explanation=note)
-    elif not values:
+        terms["explanation"] = note
+    if not values and not terms:
         return see_other(f"/jobs/{number}?done=same")
+    patch = JobPatch(settings=values, **terms)
     await visit.site.act(lambda backend: backend.change(number, patch), visit.visitor, number)
     return see_other(f"/jobs/{number}?done=settings")
+
+
+def _term(name: str, value: str) -> int | None:
+    """A term of a job in a fleet: a number, or none of most slots."""
+    if name == "max-slots" and value == "none":
+        return None
+    if not re.fullmatch("-?[0-9]{1,9}", value):
+        raise UsageError(f"{name} is a number, not {value[:40]!r}")
+    return int(value)
 
 
 async def add_ignore(visit: PageVisit) -> Response:
@@ -159,9 +211,7 @@ async def add_ignore(visit: PageVisit) -> Response:
         card = await visit.site.ask(lambda backend: backend.card(number))
         patterns = await visit.site.ask(lambda backend: backend.ignores(number))
         wrong = IgnoreEffect(valid=False, error=str(error))
-        return visit.page(
-            "ignores.html", 422, job=card, patterns=patterns, pattern=visit.given("pattern"), effect=wrong
-        )
+        return ignores_page(visit, card, patterns, visit.given("pattern"), wrong, 422)
 
 
 async def remove_ignore(visit: PageVisit) -> Response:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from muniment.clock import now_ms
+from muniment.model.network.captures import PageMade
+from muniment.web.pages.job_pages import ignores_page
 from muniment.web.pages.site import PageVisit
 
 __all__ = ["hosts", "queue", "results", "try_ignore"]
@@ -37,7 +39,7 @@ async def try_ignore(visit: PageVisit) -> Response:
     card = await visit.site.ask(lambda backend: backend.card(number))
     patterns = await visit.site.ask(lambda backend: backend.ignores(number))
     effect = await visit.site.ask(lambda backend: backend.ignore_effect(number, pattern))
-    return visit.page("ignores.html", job=card, patterns=patterns, pattern=pattern, effect=effect)
+    return ignores_page(visit, card, patterns, pattern, effect)
 
 
 async def results(visit: PageVisit) -> Response:
@@ -47,4 +49,6 @@ async def results(visit: PageVisit) -> Response:
     found = await visit.site.ask(lambda backend: backend.results(number, url)) if url else []
     told = [(one, bytes(one.value).decode("utf-8", "replace")) for one in found]
     pages = (await visit.site.ask(lambda backend: backend.pages(number, url))).pages if url else []
-    return visit.page("results.html", job=card, url=url, results=told, pages=pages)
+    made = await visit.site.look(lambda source: source.made(number, pages[0].url)) if pages else PageMade()
+    places = {one.kind: {"file": one.warc_file, "offset": str(one.warc_offset)} for one in made.records}
+    return visit.page("results.html", job=card, url=url, results=told, pages=pages, made=made, places=places)

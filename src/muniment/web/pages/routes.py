@@ -29,6 +29,8 @@ _LOOKING = {
     "/jobs/{job:int}/results": queue_pages.results,
     "/jobs/{job:int}/record": capture_pages.record,
     "/jobs/{job:int}/raw": capture_pages.raw,
+    "/jobs/{job:int}/picture": capture_pages.picture,
+    "/jobs/{job:int}/hook-file": capture_pages.hook_file,
     "/captures": capture_pages.captures,
     "/processes": process_pages.processes,
     "/processes/{process}": process_pages.process,

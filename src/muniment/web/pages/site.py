@@ -141,6 +141,7 @@ def _page(
 FLASHES = {
     "pause": "Paused: no new request begins.",
     "resume": "Resumed.",
+    "again": "It may go on: give its command again.",
     "abort": "Aborted.",
     "settings": "Settings changed.",
     "same": "Nothing changed: the values are the same.",

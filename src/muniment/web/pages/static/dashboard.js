@@ -44,11 +44,36 @@ function localise(root) {
 
 const FIGURES = { "job-done": "done", "job-queued": "queued", "job-rate": "rate", "job-errors": "errors" };
 
+const CLASSES = [["1xx", 6], ["2xx", 2], ["3xx", 3], ["4xx", 4], ["5xx", 5], ["unknown", 1]];
+
+function bar(job) {
+  const counts = [...CLASSES.map(([name, colour]) => [name, colour, job.responses[name]]), ["errors", 5, job.errors]].filter((one) => one[2]);
+  const total = counts.reduce((sum, one) => sum + one[2], 0);
+  const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  for (const [name, value] of Object.entries({ class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" })) drawn.setAttribute(name, value);
+  const told = document.createElement("span");
+  told.className = "counts";
+  let at = 0;
+  for (const [name, colour, count] of counts) {
+    const part = document.createElementNS(drawn.namespaceURI, "rect");
+    const width = 100 * count / total;
+    for (const [key, value] of Object.entries({ class: `s${colour}`, x: at, width, height: 6 })) part.setAttribute(key, value);
+    drawn.append(part);
+    at += width;
+    const word = document.createElement("span");
+    word.className = `c${colour}`;
+    word.append(`${name} `, number(count));
+    told.append(word, " ");
+  }
+  return total ? [drawn, told] : [];
+}
+
 function fill(row, job) {
   row.dataset.job = job.id;
   row.dataset.state = job.state;
   named(row, "job-state").firstElementChild.textContent = job.state;
   for (const [name, field] of Object.entries(FIGURES)) named(row, name)?.replaceChildren(number(job[field]));
+  named(row, "job-responses")?.replaceChildren(...bar(job));
   named(row, "job-bytes")?.replaceChildren(size(job.bytes));
   named(row, "job-by").textContent = plain(job.by);
   named(row, "job-note").textContent = plain(job.note);
@@ -82,7 +107,8 @@ function showJobs({ jobs, gone }) {
     let row = document.querySelector(`[data-testid="job"][data-job="${job.id}"]`);
     if (!row && body && fits(job) && !new URLSearchParams(location.search).get("from")) {
       row = newRow(job);
-      const next = [...body.rows].find((one) => Number(one.dataset.job) < job.id);
+      const sorted = new URLSearchParams(location.search).get("sort");
+      const next = [...body.rows].find((one) => sorted || Number(one.dataset.job) < job.id);
       body.insertBefore(row, next || null);
     }
     if (!row) continue;
@@ -228,6 +254,32 @@ document.addEventListener("visibilitychange", () => {
 });
 addEventListener("pagehide", () => { close(); connection("off"); });
 addEventListener("pageshow", open);
+
+// -- what has no stream is asked for again while somebody looks
+
+const every = Number(document.body.dataset.again) * 1000;
+
+async function renew() {
+  try {
+    const answer = document.hidden ? null : await fetch(location.href);
+    if (answer?.redirected || answer?.status === 401) { location.reload(); return; }
+    if (answer?.ok) {
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const shown of document.querySelectorAll("[data-live]")) {
+        const other = fresh.getElementById(shown.id);
+        if (!other || shown.contains(document.activeElement)) continue;
+        localise(other);
+        shown.replaceChildren(...other.childNodes);
+      }
+    }
+    if (answer) connection(answer.ok ? "live" : "waiting");
+  } catch {
+    connection("waiting");
+  }
+  setTimeout(renew, every);
+}
+
+if (every) setTimeout(renew, every);
 
 // -- keys
 

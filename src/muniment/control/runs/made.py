@@ -1,0 +1,73 @@
+"""What a browser and hooks made of a page: pictures, documents and files beside its captures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from muniment.archive.hooks.read import file_pieces, file_rows
+from muniment.archive.index.read import rows_with
+from muniment.archive.warc.inflate import DamageError
+from muniment.archive.warc.stored import read_record
+from muniment.control.captures import stored_pieces
+from muniment.control.hook_reports import hooks_of_page
+from muniment.control.results import FILES
+from muniment.errors import ArchiveError, NotFoundError, TrackerError
+from muniment.model.network.captures import MadeFile, MadeRecord, PageMade
+
+__all__ = ["hook_file", "made_of_page", "picture_of"]
+
+_COLUMNS = ("url", "fetched_at", "body_length", "warc_file", "warc_offset")
+_KINDS = (*FILES, "customJs")
+_SIGNATURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+_LONGEST_SIGNATURE = max(map(len, _SIGNATURES))
+_MOST_FILES = 500
+
+
+def made_of_page(out: Path, url: str) -> PageMade:
+    """What a directory has of a page, by its normalised URL; raises TrackerError when that cannot be read."""
+    try:
+        files = [
+            MadeFile(*(row[name] for name in MadeFile.__struct_fields__))
+            for row, _ in zip(file_rows(out, "url", url), range(_MOST_FILES), strict=False)
+        ]
+        return PageMade(tuple(_records(out, url)), hooks_of_page(out, url), tuple(files))
+    except ArchiveError as error:
+        raise TrackerError(f"{error}; look again in a moment") from None
+
+
+def _records(out: Path, url: str) -> Iterator[MadeRecord]:
+    names = {f"urn:{kind}:{url}": kind for kind in _KINDS}
+    newest: dict[str, MadeRecord] = {}
+    for row in rows_with(out, "url", list(names), _COLUMNS):
+        if row["warc_file"]:
+            kind = names[row["url"]]
+            one = MadeRecord(kind, row["fetched_at"], row["body_length"], row["warc_file"], row["warc_offset"] or 0)
+            newest[kind] = max(one, newest.get(kind, one), key=lambda record: record.fetched_at)
+    yield from sorted(newest.values(), key=lambda record: _KINDS.index(record.kind))
+
+
+def picture_of(out: Path, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
+    """The media type and the bytes of a picture that a browser made; raises NotFoundError for any other record."""
+    try:
+        header, block = read_record(stored_pieces(out, file, offset))
+        begin = b""
+        while len(begin) < _LONGEST_SIGNATURE and (piece := next(block, b"")):
+            begin += piece
+    except (DamageError, OSError) as error:
+        raise NotFoundError(f"the record at {offset} of {file} cannot be read: {error}") from None
+    kinds = [kind for signature, kind in _SIGNATURES.items() if begin.startswith(signature)]
+    if header.get("warc-type") != "resource" or not kinds:
+        raise NotFoundError(f"the record at {offset} of {file} is not a picture that a browser made")
+    return kinds[0], chain([begin], block)
+
+
+def hook_file(out: Path, path: str) -> Iterator[bytes]:
+    """The bytes of a file that hooks left; raises NotFoundError for any other."""
+    if not any(not row["link"] for row in file_rows(out, "path", path)):
+        raise NotFoundError(f"no hook left a file {path[:200]!r}")
+    try:
+        return file_pieces(out, path)
+    except OSError as error:
+        raise NotFoundError(f"{path[:200]!r} cannot be read: {error.strerror}") from None

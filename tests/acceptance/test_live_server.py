@@ -1,0 +1,61 @@
+"""`muniment live status` of a server, and a log whose readers stand still."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.archivebot import Bot
+from tests.support.live_site import linked_pages
+from tests.support.nginx import Nginx
+from tests.support.redis_server import RedisServer, eventually
+from tests.support.served import Served
+
+from muniment.live.entries import ServerEntries
+from muniment.model.network.live import LogEntry
+from muniment.model.place import TrackerPlace
+from muniment.tracker.connect import tracker_at
+from muniment.tracker.jobs import job_log
+
+MOST, PART, PARTS = 100_000, 4000, 27
+
+
+@pytest.mark.long
+@pytest.mark.points(3, 33, 36, 52)
+def test_readers_that_stand_still_lose_the_oldest_entries(
+    muniment: Any, redis_server: RedisServer, nginx: Callable[..., Nginx], tmp_path: Path, postgres: Any
+) -> None:
+    """Where analyzer and broadcaster are left to others, 100,000 entries stay; the status says what left."""
+    site, database = nginx(linked_pages(tmp_path / "site", 5)), postgres.create("left_out")
+    served = Served(muniment, redis_server, tmp_path, "--database", database)
+    redis, token = redis_server.client, served.register("berlin-1")
+    with served.serve("--redis-roles", "reaper,taker") as serve, served.pipeline(token):
+        ident = Bot(redis).queue(site.url, delay_min="60000", delay_max="60000")
+        assert redis_server.working() == ident
+        with tracker_at(TrackerPlace(tmp_path, database)) as db:
+            for part in range(PARTS):
+                lines = [LogEntry(1, f"line {part * PART + number}") for number in range(PART)]
+                job_log.add_lines(db, 1, lines, ServerEntries())
+        eventually(lambda: int(redis.hget(ident, "log_score") or 0) > PART * PARTS, within_s=120)
+        eventually(lambda: redis.zcard(f"{ident}_log") <= MOST)
+        eventually(lambda: _status(muniment, redis_server)["jobs"][0]["left_out"] > PART * PARTS - MOST - 1000)
+        told = _status(muniment, redis_server)
+    ((plane,), (job,)) = told["planes"], told["jobs"]
+    assert (plane["pid"], plane["roles"], plane["reaper"], plane["known_epoch"]) == (
+        serve.pid, ["reaper", "taker"], True, True,
+    )  # fmt: skip
+    assert (job["ident"], job["ours"], job["foreign_roles"], job["broadcasted"]) == (ident, True, [], 0)
+    assert job["left_out"] == job["trimmed"] == job["log_score"] - job["entries"]
+    said = [json.loads(entry).get("message", "") for entry in redis.zrange(f"{ident}_log", 0, -1)]
+    assert len([line for line in said if line.startswith("Entries leave Redis before all have read them")]) == 1
+    assert _status(muniment, redis_server)["planes"] == []
+
+
+def _status(muniment: Any, redis_server: RedisServer) -> dict[str, Any]:
+    done = muniment("live", "status", "--redis", redis_server.url, "--json")
+    assert done.code == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
