@@ -73,6 +73,14 @@ class LogPart(Struct, frozen=True):
     """Where the log ended."""
 
 
+class LogText(Struct, frozen=True):
+    """A part of a log as JSON lines, for a download."""
+
+    text: bytes
+    next: str | None
+    """Where to go on; None at the end."""
+
+
 class QueuedPage(Struct, frozen=True, kw_only=True):
     """A page that waits, or is under way."""
 
