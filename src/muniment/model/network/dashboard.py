@@ -12,6 +12,7 @@ __all__ = [
     "JobCard",
     "LogLine",
     "LogPart",
+    "LogText",
     "QueueView",
     "QueuedPage",
     "SettingValue",
