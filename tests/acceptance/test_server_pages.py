@@ -250,6 +250,10 @@ def test_archives_at_hand_are_searched_and_handed_out(
     text = ask("GET", "/captures", Cookie=boss)[2]
     assert "no record" in text and "capture-view" not in text
     assert "--archives" in ask("GET", f"/jobs/1/record?{where}", Cookie=boss)[2]
+    status, headers, text = ask("GET", "/jobs/1/events.jsonl", Cookie=boss)
+    assert (status, headers["content-disposition"]) == (200, 'attachment; filename="job-1-events.jsonl"')
+    assert {json.loads(line)["url"] for line in text.splitlines()} >= {f"{site.url}p/1", f"{site.url}none"}
+    assert ask("GET", "/jobs/9/events.jsonl", Cookie=boss)[0] == 404 != ask("GET", "/jobs/1/events.jsonl")[0]
 
 
 def test_archives_that_are_not_there_are_one_line(muniment: Any, tmp_path: Path) -> None:

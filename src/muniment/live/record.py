@@ -96,7 +96,9 @@ class JobRecord:
 
     def _named(self, client: Client, job: LiveJob) -> LiveJob:
         for ident, url in candidates(layout.target_of(self._target, job.settings.seed)):
-            if not client.exists(ident):
+            # of two jobs that begin at once only one has it
+            if typed(partial(client.hsetnx, ident, "url", url)):
+                client.expire(ident, KEPT_S)
                 self._port.keep_ident(ident, url)
                 break
         return self._port.job()

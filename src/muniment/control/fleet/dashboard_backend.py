@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import structs
+from msgspec.json import encode
 
 from muniment.clock import monotonic, now_ms
 from muniment.control.fleet import jobs, pages, pipelines
@@ -25,6 +26,7 @@ from muniment.model.network.dashboard import (
     IgnoreEffect,
     JobCard,
     LogPart,
+    LogText,
     QueueView,
     SettingValue,
     UrlStanding,
@@ -205,11 +207,14 @@ class DashboardBackend:
         mine = jobs.job_of(self._db, job).job_id
         return followed(self._memory.followers, mine).news(self._db, mine, at, log_filter(level, pattern), most)
 
-    def log_file(self, job: int) -> Path:
+    def log_file(self, job: int) -> Path | None:
         """There is none."""
-        raise NotFoundError(
-            f"the log of job {job} is in the directories of its pipelines; /v1/jobs/{job}/attempts has it"
-        )
+        return None
+
+    def log_text(self, job: int, after: str) -> LogText:
+        """Attempts, one a line, in the order of their ends."""
+        found = pages.attempts(self._db, job, after=after)
+        return LogText(b"".join(encode(one) + b"\n" for one in found.attempts), found.next)
 
     # -- changing
 

@@ -52,6 +52,7 @@ from muniment.model.network.dashboard import (
     IgnoreEffect,
     JobCard,
     LogPart,
+    LogText,
     QueueView,
     SettingValue,
     UrlStanding,
@@ -239,6 +240,10 @@ class RunsBackend:
     def log_file(self, job: int) -> Path:
         """The log as a file."""
         return self.folder.find(job) / EVENTS_FILE
+
+    def log_text(self, job: int, after: str) -> LogText:
+        """It is a file."""
+        raise NotFoundError(f"the log of job {job} is a file")
 
     # -- changing
 

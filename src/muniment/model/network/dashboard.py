@@ -12,6 +12,7 @@ __all__ = [
     "JobCard",
     "LogLine",
     "LogPart",
+    "LogText",
     "QueueView",
     "QueuedPage",
     "SettingValue",
@@ -71,6 +72,14 @@ class LogPart(Struct, frozen=True):
     """Where to go on backwards; None at the beginning."""
     end: int
     """Where the log ended."""
+
+
+class LogText(Struct, frozen=True):
+    """A part of a log as JSON lines, for a download."""
+
+    text: bytes
+    next: str | None
+    """Where to go on; None at the end."""
 
 
 class QueuedPage(Struct, frozen=True, kw_only=True):

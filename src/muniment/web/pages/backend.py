@@ -14,6 +14,7 @@ from muniment.model.network.dashboard import (
     IgnoreEffect,
     JobCard,
     LogPart,
+    LogText,
     QueueView,
     SettingValue,
     UrlStanding,
@@ -59,8 +60,11 @@ class PagesBackend(Protocol):
     def news(self, job: int, at: int, level: str, pattern: str, most: int) -> LogNews:
         """What came after a place of the log."""
 
-    def log_file(self, job: int) -> Path:
-        """The log as a file."""
+    def log_file(self, job: int) -> Path | None:
+        """The log as a file; None where the log is in a tracker."""
+
+    def log_text(self, job: int, after: str) -> LogText:
+        """A part of a log that is in a tracker, from the beginning on; `after` is where the part before it ended."""
 
     def queue(self, job: int, pattern: str) -> QueueView:
         """What is in flight and what comes next."""

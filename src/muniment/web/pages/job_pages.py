@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from typing import Any
 
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 from muniment.errors import NotFoundError, UsageError
-from muniment.model.network.dashboard import IgnoreEffect, JobCard
+from muniment.model.network.dashboard import IgnoreEffect, JobCard, LogText
 from muniment.model.network.jobs import IgnoresCall, JobPatch
 from muniment.rules.ignore_sets import built_in_names
 from muniment.web.pages.ignore_suggestions import suggestions_for
@@ -101,7 +102,19 @@ async def log_download(visit: PageVisit) -> Response:
     """The log as a file."""
     number = visit.job
     path = await visit.site.ask(lambda backend: backend.log_file(number))
-    return FileResponse(path, media_type="application/octet-stream", filename=f"job-{number}-events.jsonl")
+    name, kind = f"job-{number}-events.jsonl", "application/octet-stream"
+    if path is not None:
+        return FileResponse(path, media_type=kind, filename=name)
+    first = await visit.site.ask(lambda backend: backend.log_text(number, ""))
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(_log_parts(visit, number, first), 200, headers, kind)
+
+
+async def _log_parts(visit: PageVisit, job: int, part: LogText) -> AsyncIterator[bytes]:
+    yield part.text
+    while (after := part.next) is not None:
+        part = await visit.site.ask(lambda backend, after=after: backend.log_text(job, after))  # type: ignore[misc]
+        yield part.text
 
 
 async def why(visit: PageVisit) -> Response:
