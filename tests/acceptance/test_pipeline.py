@@ -227,11 +227,12 @@ def test_it_ends_when_no_server_answers(pipe: PipelineRun) -> None:
 def test_stopped_without_a_server_it_says_how_to_go_on(pipe: PipelineRun) -> None:
     with Relay(pipe.server.address) as relay:
         process = pipe.start(url=relay.url.rstrip("/"))
-        until(pipe.session, "it does not begin")
+        until((pipe.out / "pipeline.jsonl").exists, "it does not begin")
+        until(lambda: '"session"' in (pipe.out / "pipeline.jsonl").read_text(), "it has no answer to its greeting")
         relay.away(60)
         process.send_signal(signal.SIGTERM)
         code, said = ended(process)
-    assert code == 3
+    assert code == 3, said
     assert said.endswith("the same command in the same directory goes on\n")
 
 
