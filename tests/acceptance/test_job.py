@@ -104,6 +104,7 @@ def test_every_verb_by_every_door(ask: Ask, tmp_path: Path) -> None:
     ask("job", "wait", job + 1, code=4)
     assert ask("job", "resume", job + 1)["outcome"] == ""
     assert "there is no job 77" in ask("job", "show", 77, code=2)
+    assert "there is no job 77; `muniment job list` shows them" in ask("job", "pause", 77, code=2)
     assert "no JOB given" in ask("job", "show", code=2)
 
 
@@ -116,7 +117,9 @@ def test_lists_pipelines_and_tokens_by_every_door(ask: Ask, tmp_path: Path) -> N
     shorter = tmp_path / "shorter.jsonl"
     shorter.write_text(listed.read_text()[:200_0])
     assert "another list" in ask("job", "feed", job, shorter, code=2)
-    assert "has no list" in ask("job", "feed", ask("job", "add", SITE)["id"], listed, code=2)
+    assert "has no list: only a job of `job add --fetch`" in ask(
+        "job", "feed", ask("job", "add", SITE)["id"], listed, code=2
+    )
 
     token = ask("pipelines", "add", "berlin-2", "--tags", "a", as_json=False).strip()
     assert token != ask("pipelines", "token", "berlin-2", as_json=False).strip()

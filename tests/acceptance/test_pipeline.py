@@ -224,6 +224,17 @@ def test_it_ends_when_no_server_answers(pipe: PipelineRun) -> None:
     assert "cannot be reached" in said
 
 
+def test_stopped_without_a_server_it_says_how_to_go_on(pipe: PipelineRun) -> None:
+    with Relay(pipe.server.address) as relay:
+        process = pipe.start(url=relay.url.rstrip("/"))
+        until(pipe.session, "it does not begin")
+        relay.away(60)
+        process.send_signal(signal.SIGTERM)
+        code, said = ended(process)
+    assert code == 3
+    assert said.endswith("the same command in the same directory goes on\n")
+
+
 def test_without_room_it_gives_back_what_it_has_not_begun(pipe: PipelineRun) -> None:
     with GatedSite(site_of(20)) as site:
         job = pipe.add_job(site.url)

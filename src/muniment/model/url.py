@@ -78,7 +78,7 @@ def did_you_mean(text: str) -> str:
     """A suggestion for a URL without a scheme, to be added to an error; empty for others."""
     scheme = "http" if _PORT.match(text) else "https"
     meant = f"{scheme}://{text.removeprefix('//')}"
-    return f"; did you mean {meant}?" if normalise(meant) and not _SCHEME.match(text) else ""
+    return f"; did you mean {meant}?" if text.isprintable() and normalise(meant) and not _SCHEME.match(text) else ""
 
 
 def is_web(url: str) -> bool:

@@ -55,6 +55,9 @@ def test_what_is_no_url_does_not_tell_its_password():
 def test_a_byte_order_mark_begins_a_file_only():
     assert text_line(1, b"\xef\xbb\xbf" + URL.encode())[0] == SeedLine(1, URL)
     assert json_line(1, b"\xef\xbb\xbf" + encoded())[0] == SeedLine(1, URL)
+    line, wrong = text_line(2, b"\xef\xbb\xbf" + URL.encode())
+    assert line is None
+    assert wrong.endswith("is not a URL"), "what cannot be printed is never proposed"
 
 
 @pytest.mark.parametrize(

@@ -328,8 +328,10 @@ class _Pipeline:
         self._keeping.cancel()
         said = ending.exit_code == 2 or await self._goodbye(1.0 if ending.exit_code else _FLUSH_S)
         self._tending.cancel()
-        left = self._killed or not landed or not said
-        return 3 if left and code == 0 else code
+        if code != 0 or (landed and said and not self._killed):
+            return code
+        _log.warning("stopped before a server had all of it: the same command in the same directory goes on")
+        return 3
 
     async def _landed(self) -> bool:
         """Wait until every run has ended; False when something of them did not reach the server."""

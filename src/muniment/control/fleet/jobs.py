@@ -205,5 +205,5 @@ def all_made(db: Database, job: store.Job, made: Iterable[Change]) -> ChangesMad
 def job_of(db: Database, job_id: int) -> store.Job:
     """A job by its number; raises NotFoundError, also for one of an output directory, which is not a fleet's."""
     if not 0 < job_id <= MOST_NUMBER or job_place(db, job_id) != db.place_id:
-        raise NotFoundError(f"there is no job {job_id}")
+        raise NotFoundError(f"there is no job {job_id}; `muniment job list` shows them")
     return store.load_job(db, job_id)

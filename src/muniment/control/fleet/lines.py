@@ -31,7 +31,7 @@ def add_lines(db: Database, job_id: int, call: LinesCall) -> LinesAnswer:
         raise UsageError(f"there are {len(call.lines):,} lines: the maximum at once is {_MOST_LINES:,}")
     store = load_list(db, job_id)
     if store is None:
-        raise UsageError(f"job {job_id} has no list: add it with list true")
+        raise UsageError(f"job {job_id} has no list: only a job of `job add --fetch` takes one")
     if not 0 <= call.at < 1 << 62:
         raise UsageError("at must be the number of lines that came before")
     lines: list[SeedLine] = []
