@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import tracemalloc
 
 import pytest
 from fleet_harness import Fleet
@@ -35,6 +36,17 @@ START, ONE, TWO = site(""), site("1"), site("2")
 
 def everything(fleet: Fleet) -> object:
     return fleet.rows(tables.jobs, tables.pages, tables.attempts, tables.relations, tables.results, tables.hosts)
+
+
+def test_a_job_at_hand_takes_little_memory(fleet):
+    made = [fleet.job(site(f"of-{number}")) for number in range(10)]
+    tracemalloc.start()
+    try:
+        for job in made:
+            fleet.dispatch.changed(job)
+        assert tracemalloc.get_traced_memory()[0] < 10 * 300_000
+    finally:
+        tracemalloc.stop()
 
 
 # -- leases and fences

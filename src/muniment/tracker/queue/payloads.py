@@ -75,10 +75,13 @@ class Payloads:
     def __init__(self, db: Database, job_id: int) -> None:
         self._db, self._job_id = db, job_id
         self._met: bytearray | None = None
-        """A byte for each beginning of a digest: 1 when one was kept. None where others or an earlier run kept some."""
+        """A byte for each beginning of a digest: 1 when one was kept. None where others or an earlier run kept some.
+
+        Without bytes until the first comes: a server has many jobs at hand, whose payloads their pipelines know.
+        """
         self._begin()
         if not (db.shared or self._fresh or db.rows(_ANY, (job_id,))):
-            self._met = bytearray(1 << _BITS)
+            self._met = bytearray()
         db.on_rollback(self._begin)
 
     def _begin(self) -> None:
@@ -89,7 +92,8 @@ class Payloads:
     def remember(self, finished: Iterable[PageResult]) -> None:
         """Keep the first capture of each payload; within the caller's transaction."""
         rows = [(self._job_id, f.payload, f.page_id, f.started_at, f.record_id) for f in finished if f.payload]
-        if self._met is not None:
+        if self._met is not None and rows:
+            self._met = self._met or bytearray(1 << _BITS)
             for row in rows:
                 self._met[_beginning(row[1])] = 1
         if self._db.in_bulk:
@@ -112,7 +116,7 @@ class Payloads:
     def known(self, digests: Iterable[bytes]) -> dict[bytes, EarlierCapture]:
         """The earlier capture of each digest that has one."""
         met = self._met
-        asked = list(digests) if met is None else [digest for digest in digests if met[_beginning(digest)]]
+        asked = list(digests) if met is None else [digest for digest in digests if met and met[_beginning(digest)]]
         fresh = [self._fresh[digest] for digest in asked if digest in self._fresh]
         urls = {row[0]: row[1] for row in self._db.lookup(_URLS, self._job_id, [row[2] for row in fresh])}
         rows = [(digest, urls[page], at, record) for _, digest, page, at, record, _ in fresh]
