@@ -45,6 +45,7 @@ def test_a_file_that_is_no_database(tmp_path):
     with refused() as caught:
         use(path)
     assert str(path) in str(caught.value)
+    assert str(caught.value).endswith("; put a backup in its place")
 
 
 def test_a_directory_in_its_place(tmp_path):

@@ -18,6 +18,7 @@ DriverError = (SQLAlchemyError, sqlite3.Error)
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _NO_ROOM = 1 << 20
 """Bytes: with fewer free, an I/O error is one of the room. SQLite says so of files alone, not of shared memory."""
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _UNFIT = frozenset(
     {
         sqlite3.SQLITE_PROTOCOL,
@@ -60,7 +61,8 @@ def opening_error(error: BaseException, path: Path) -> MunimentError:
         return tracker_error(error, path)
     if _code(error) in _UNFIT:
         return unfit(path, first_line(error))
-    return TrackerError(f"the tracker {path} cannot be used: {first_line(error)}")
+    backup = "; put a backup in its place" if _code(error) & 0xFF in _DAMAGED else ""
+    return TrackerError(f"the tracker {path} cannot be used: {first_line(error)}{backup}")
 
 
 def unfit(path: Path, why: str) -> UsageError:
