@@ -35,6 +35,7 @@ def test_readers_that_stand_still_lose_the_oldest_entries(
     with served.serve("--redis-roles", "reaper,taker") as serve, served.pipeline(token):
         ident = Bot(redis).queue(site.url, delay_min="60000", delay_max="60000")
         assert redis_server.working() == ident
+        eventually(lambda: redis.hget(ident, "log_score"))  # of a log that is there before, only the end is written
         with tracker_at(TrackerPlace(tmp_path, database)) as db:
             for part in range(PARTS):
                 lines = [LogEntry(1, f"line {part * PART + number}") for number in range(PART)]

@@ -61,7 +61,7 @@ def asked(
     delay = _delay(reading, written, refused) if changed & {"delay_min", "delay_max"} else None
     per_host = _number(reading, "concurrency", refused) if "concurrency" in changed else None
     note = _note(reading, refused) if "note" in changed else None
-    if whole_number(reading.text(AGE)) is None:
+    if reading.fields[AGE] is not None and whole_number(reading.text(AGE)) is None:
         refused.append(f"{AGE}: {_told(reading.text(AGE))} is not a whole number in its bounds")
     added, removed = _patterns(reading.patterns, patterns, refused)
     return (

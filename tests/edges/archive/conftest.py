@@ -49,7 +49,7 @@ def directory(tmp_path: Path) -> Directory:
 
 
 @pytest.fixture
-def check_in_stretches(monkeypatch):
+def check_in_ranges(monkeypatch):
     """The check of a directory whose files are read in ranges of about so many bytes."""
 
     def run(out, size):
@@ -62,13 +62,13 @@ def check_in_stretches(monkeypatch):
 
 
 @pytest.fixture
-def check_every_way(check_in_stretches):
+def check_every_way(check_in_ranges):
     """The check of a directory, which must be the same in one piece, record by record, and between."""
 
     def run(out):
         whole = check(out)
         for size in (1, 900):
-            assert check_in_stretches(out, size) == whole
+            assert check_in_ranges(out, size) == whole
         return whole
 
     return run
