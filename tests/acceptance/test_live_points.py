@@ -44,7 +44,7 @@ def test_a_pipeline_reports_each_second_and_leaves(
         ident = redis_server.working()
         key = str(redis.hget(ident, "pipeline_id"))
         assert re.fullmatch(r"pipeline:[0-9a-f]{32}", key)
-        first = redis.hgetall(key)
+        first: dict[str, str] = eventually(lambda: redis.hgetall(key))  # type: ignore[assignment]  # a second after the job
         assert set(first) == PIPELINE
         assert (first["id"], first["pid"], first["python"]) == (key, str(crawl.pid), sys.version)
         assert all(0 <= float(first[name]) <= 100 and "." in first[name] for name in ("disk_usage", "mem_usage"))
