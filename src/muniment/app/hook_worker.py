@@ -13,7 +13,7 @@ import uvloop
 from muniment.app.processes import open_registry
 from muniment.control.privacy import keep_private
 from muniment.crawl.channel import Channel
-from muniment.crawl.hooks.messages import FromDesk, HookSetup, HooksReady
+from muniment.crawl.hooks.messages import FromSupervisor, HookSetup, HooksReady
 from muniment.crawl.hooks.worker import HooksWorker
 from muniment.errors import UsageError
 from muniment.procs.children.launch import die_with_parent, inherited_channel, most_descriptors
@@ -34,10 +34,10 @@ def run_hook_worker() -> int:
 async def _serve(sock: socket.socket) -> int:
     loop = asyncio.get_running_loop()
     came: asyncio.Future[HookSetup] = loop.create_future()
-    early: list[FromDesk] = []
+    early: list[FromSupervisor] = []
     worker: HooksWorker | None = None
 
-    def received(message: FromDesk) -> None:
+    def received(message: FromSupervisor) -> None:
         if worker is not None:
             worker.received(message)
         elif isinstance(message, HookSetup):
@@ -46,7 +46,7 @@ async def _serve(sock: socket.socket) -> int:
             early.append(message)
 
     # without its orchestrator nobody keeps what hooks do: what runs ends with this process
-    channel = Channel(FromDesk, received, lambda: os._exit(0))
+    channel = Channel(FromSupervisor, received, lambda: os._exit(0))
     await channel.open(sock)
     channel.send(HooksReady(os.getpid()))
     setup = await came

@@ -48,9 +48,9 @@ class ServerBackend:
 
     # -- jobs
 
-    def add(self, order: JobSpec) -> JobView:
+    def add(self, spec: JobSpec) -> JobView:
         """Make a job, once, however often the request has to be sent."""
-        return self._client.send("POST", "/v1/jobs", JobView, order, {"Idempotency-Key": secrets.token_hex(16)})
+        return self._client.send("POST", "/v1/jobs", JobView, spec, {"Idempotency-Key": secrets.token_hex(16)})
 
     def lines(self, job_id: int, call: LinesCall) -> LinesAnswer:
         """Send the next lines of a list."""

@@ -1,4 +1,4 @@
-"""The change desk on a real socket: every visitor has an answer, and none disturbs the crawl."""
+"""The control server on a real socket: every visitor has an answer, and none disturbs the crawl."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ async def carry_out(change: Change) -> tuple[ChangeMade, ...]:
 
 def visited(out: Path, *questions: bytes) -> list[bytes | None]:
     async def run() -> list[bytes | None]:
-        desk = ControlServer(out, carry_out)
-        await desk.open()
+        server = ControlServer(out, carry_out)
+        await server.open()
         answers = [await asyncio.to_thread(ask, out, question) for question in questions]
-        desk.close()
-        desk.close()
+        server.close()
+        server.close()
         return answers
 
     return asyncio.run(run())
@@ -58,7 +58,7 @@ def test_a_line_without_end_is_not_kept(tmp_path: Path) -> None:
     assert visited(tmp_path, b"x" * (2 << 20), msgspec.json.encode(CHANGES[0]))[0] is None
 
 
-def test_without_room_for_a_socket_there_is_a_warning_and_no_desk(
+def test_without_room_for_a_socket_there_is_a_warning_and_no_server(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "parts").write_text("a file")
@@ -68,13 +68,13 @@ def test_without_room_for_a_socket_there_is_a_warning_and_no_desk(
 
 def test_a_visitor_that_says_nothing_keeps_nobody_waiting(tmp_path: Path) -> None:
     async def run() -> bytes | None:
-        desk = ControlServer(tmp_path, carry_out)
-        await desk.open()
+        server = ControlServer(tmp_path, carry_out)
+        await server.open()
         with socket.socket(socket.AF_UNIX) as silent:
             silent.connect(str(tmp_path / "parts" / "control"))
             try:
                 return await asyncio.to_thread(ask, tmp_path, msgspec.json.encode(CHANGES[0]))
             finally:
-                desk.close()
+                server.close()
 
     assert asyncio.run(run())

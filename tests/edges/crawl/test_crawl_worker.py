@@ -24,7 +24,7 @@ from muniment.procs.children.launch import launch_worker
 from muniment.settings.option_table import DelayRange, Settings
 
 
-class _Desk:
+class _Orchestrator:
     """The other side of a worker's socket: keeps what it says, and answers what every worker asks."""
 
     def __init__(
@@ -85,20 +85,20 @@ class _Desk:
 
 
 @asynccontextmanager
-async def working(desk: _Desk, out: Path) -> AsyncIterator[Child]:
+async def working(parent: _Orchestrator, out: Path) -> AsyncIterator[Child]:
     """A worker that has asked for pages."""
     (out / "parts").mkdir()
     lock = os.open(out, os.O_RDONLY)
     launched = launch_worker(lock)
     try:
-        desk.channel = Channel(protocol.FromWorker, desk.received, lambda: None)
-        await desk.channel.open(launched.channel)
-        await desk.until(protocol.Hello, protocol.WantPages)
+        parent.channel = Channel(protocol.FromWorker, parent.received, lambda: None)
+        await parent.channel.open(launched.channel)
+        await parent.until(protocol.Hello, protocol.WantPages)
         yield launched.process
     finally:
         launched.process.kill()
         launched.process.wait()
-        desk.channel.close()
+        parent.channel.close()
         os.close(lock)
 
 
@@ -108,23 +108,23 @@ def test_a_worker_that_gave_its_pages_back_asks_for_others(tmp_path: Path) -> No
 
 
 async def _pages_go_back(out: Path) -> None:
-    desk = _Desk(Settings(out=str(out), delay=DelayRange(60_000, 60_000), robots=False, sitemaps=False), out)
+    parent = _Orchestrator(Settings(out=str(out), delay=DelayRange(60_000, 60_000), robots=False, sitemaps=False), out)
     with GatedSite({"/": "a page", "/2": "another", "/3": "a third"}) as site:
-        async with working(desk, out):
+        async with working(parent, out):
             pages = [claim(f"{site.url}{path}", page_id=number) for number, path in enumerate(("", "2", "3"), 1)]
             hosts = [HostTerms(pages[0].host, 1)]
-            desk.channel.send(protocol.ClaimedPages(pages[:1], hosts))
-            await desk.until(protocol.Finish)
+            parent.channel.send(protocol.ClaimedPages(pages[:1], hosts))
+            await parent.until(protocol.Finish)
             # the delay keeps these in the worker's hands, and it wants no more
-            desk.channel.send(protocol.ClaimedPages([structs.replace(page, claim_id=7) for page in pages[1:]], hosts))
-            desk.channel.send(protocol.HostUpdate([HostTerms(pages[0].host, 1, 0, 5_000)]))
-            await desk.until(protocol.GiveBack, protocol.WantPages)
+            parent.channel.send(protocol.ClaimedPages([structs.replace(page, claim_id=7) for page in pages[1:]], hosts))
+            parent.channel.send(protocol.HostUpdate([HostTerms(pages[0].host, 1, 0, 5_000)]))
+            await parent.until(protocol.GiveBack, protocol.WantPages)
 
 
-def late(out: Path) -> _Desk:
+def late(out: Path) -> _Orchestrator:
     """An orchestrator whose start hosts did not resolve."""
     settings = Settings(out=str(out), robots=False, sitemaps=False)
-    return _Desk(settings, out, late_names=("localhost", "b.localhost"))
+    return _Orchestrator(settings, out, late_names=("localhost", "b.localhost"))
 
 
 def test_a_start_host_that_is_found_late_is_told(tmp_path: Path) -> None:
@@ -132,13 +132,13 @@ def test_a_start_host_that_is_found_late_is_told(tmp_path: Path) -> None:
 
 
 async def _finds_late(out: Path) -> None:
-    desk = late(out)
+    parent = late(out)
     with GatedSite({"/1": ""}) as site:
-        async with working(desk, out):
+        async with working(parent, out):
             page = claim(f"{site.url}1".replace("127.0.0.1", "localhost"), page_id=1)
-            desk.channel.send(protocol.ClaimedPages([page], [HostTerms(page.host, 1)]))
-            await desk.finished(1)
-            assert desk.all(protocol.NameAddresses) == [protocol.NameAddresses("localhost", ("loopback",))]
+            parent.channel.send(protocol.ClaimedPages([page], [HostTerms(page.host, 1)]))
+            await parent.finished(1)
+            assert parent.all(protocol.NameAddresses) == [protocol.NameAddresses("localhost", ("loopback",))]
 
 
 def test_what_another_worker_found_may_be_reached(tmp_path: Path) -> None:
@@ -146,16 +146,18 @@ def test_what_another_worker_found_may_be_reached(tmp_path: Path) -> None:
 
 
 async def _is_told(out: Path) -> None:
-    desk = late(out)
+    parent = late(out)
     with GatedSite({"/1": "", "/2": ""}) as site:
-        async with working(desk, out):
+        async with working(parent, out):
             before, after = (claim(f"{site.url}{number}", page_id=number) for number in (1, 2))
-            desk.channel.send(protocol.ClaimedPages([before], [HostTerms(before.host, 1)]))
-            await desk.finished(1)
-            desk.channel.send(protocol.NameAddresses("b.localhost", ("loopback",)))
-            desk.channel.send(protocol.ClaimedPages([after], [HostTerms(after.host, 1)]))
-            await desk.finished(2)
-            told = [page.error.partition(":")[0] for finish in desk.all(protocol.Finish) for page in finish.batch.pages]
+            parent.channel.send(protocol.ClaimedPages([before], [HostTerms(before.host, 1)]))
+            await parent.finished(1)
+            parent.channel.send(protocol.NameAddresses("b.localhost", ("loopback",)))
+            parent.channel.send(protocol.ClaimedPages([after], [HostTerms(after.host, 1)]))
+            await parent.finished(2)
+            told = [
+                page.error.partition(":")[0] for finish in parent.all(protocol.Finish) for page in finish.batch.pages
+            ]
             assert told == ["private-address", ""]
 
 
@@ -166,37 +168,37 @@ def test_an_answer_to_a_worker_that_gave_up_means_nothing(tmp_path: Path, capfd:
 
 
 async def _gives_up(out: Path) -> None:
-    desk = _Desk(Settings(out=str(out), robots=False, sitemaps=False), out, tells_files=False)
+    parent = _Orchestrator(Settings(out=str(out), robots=False, sitemaps=False), out, tells_files=False)
     with GatedSite({"/": "a page", "/2": Answer(bytes(3 << 20))}) as site:
-        async with working(desk, out) as process:
+        async with working(parent, out) as process:
             small, large = (claim(f"{site.url}{path}", page_id=number) for number, path in ((1, ""), (2, "2")))
-            desk.channel.send(protocol.ClaimedPages([small], [HostTerms(small.host, 1)]))
-            asked = await desk.until(protocol.AskFile)
+            parent.channel.send(protocol.ClaimedPages([small], [HostTerms(small.host, 1)]))
+            asked = await parent.until(protocol.AskFile)
             (out / "parts").rmdir()
-            desk.channel.send(protocol.ClaimedPages([large], [HostTerms(large.host, 1)]))
-            await desk.until(protocol.WorkerFailure)
-            desk.channel.send(protocol.FileName("muniment-00000.warc.gz", number=asked.number))
-            desk.channel.close()
+            parent.channel.send(protocol.ClaimedPages([large], [HostTerms(large.host, 1)]))
+            await parent.until(protocol.WorkerFailure)
+            parent.channel.send(protocol.FileName("muniment-00000.warc.gz", number=asked.number))
+            parent.channel.close()
             assert await asyncio.to_thread(process.wait) == 1
 
 
 @pytest.mark.parametrize("permits", [1, 6])
 def test_the_other_pages_of_a_host_that_cannot_be_reached_are_not_tried(tmp_path: Path, permits: int) -> None:
-    # they would fail one after the other before the orchestrator could say that the host is to be left alone
+    # they would fail one after the other before the parent could say that the host is to be left alone
     asyncio.run(asyncio.wait_for(_out_of_reach(tmp_path, permits), 20))
 
 
 async def _out_of_reach(out: Path, permits: int) -> None:
-    desk = _Desk(Settings(out=str(out), robots=False, sitemaps=False), out)
-    async with working(desk, out):
+    parent = _Orchestrator(Settings(out=str(out), robots=False, sitemaps=False), out)
+    async with working(parent, out):
         nobody = f"http://127.0.0.1:{free_port()}/"
         pages = [claim(f"{nobody}{number}", page_id=number) for number in range(30)]
-        desk.channel.send(protocol.ClaimedPages(pages, [HostTerms(pages[0].host, permits)]))
-        while len(desk.all(protocol.HostNews)) + sum(len(told.claims) for told in desk.all(protocol.GiveBack)) < len(
-            pages
-        ):
-            await desk.news()
-        assert len(desk.all(protocol.HostNews)) <= permits
+        parent.channel.send(protocol.ClaimedPages(pages, [HostTerms(pages[0].host, permits)]))
+        while len(parent.all(protocol.HostNews)) + sum(
+            len(told.claims) for told in parent.all(protocol.GiveBack)
+        ) < len(pages):
+            await parent.news()
+        assert len(parent.all(protocol.HostNews)) <= permits
 
 
 def test_one_connection_that_is_refused_does_not_hold_up_a_host_that_answers_others(tmp_path: Path) -> None:
@@ -204,20 +206,20 @@ def test_one_connection_that_is_refused_does_not_hold_up_a_host_that_answers_oth
 
 
 async def _partly_in_reach(out: Path) -> None:
-    desk = _Desk(Settings(out=str(out), robots=False, sitemaps=False), out)
+    parent = _Orchestrator(Settings(out=str(out), robots=False, sitemaps=False), out)
     with GatedSite({"/1": "a page"}, held=["/1"]) as site:
-        async with working(desk, out):
+        async with working(parent, out):
             nobody = f"http://127.0.0.1:{free_port()}/"
             pages = [claim(f"{site.url}1", page_id=1)]
             pages += [claim(f"{nobody}{number}", page_id=number) for number in (2, 3)]
-            desk.channel.send(protocol.ClaimedPages(pages[:1], [HostTerms(pages[0].host, 2)]))
+            parent.channel.send(protocol.ClaimedPages(pages[:1], [HostTerms(pages[0].host, 2)]))
             await asyncio.to_thread(site.wait_for, "/1")
-            desk.channel.send(protocol.ClaimedPages(pages[1:], [HostTerms(pages[0].host, 2)]))
-            await desk.finished(2, 3)
-            assert len(desk.all(protocol.HostNews)) == 2
+            parent.channel.send(protocol.ClaimedPages(pages[1:], [HostTerms(pages[0].host, 2)]))
+            await parent.finished(2, 3)
+            assert len(parent.all(protocol.HostNews)) == 2
             site.release()
-            await desk.finished(1, 2, 3)
-            assert not desk.all(protocol.GiveBack)
+            await parent.finished(1, 2, 3)
+            assert not parent.all(protocol.GiveBack)
 
 
 class _OutOfMemory(Worker):
@@ -248,15 +250,15 @@ def test_a_page_whose_robots_txt_has_to_wait_for_its_host_goes_back(tmp_path: Pa
 
 
 async def _robots_wait(out: Path) -> None:
-    desk = _Desk(Settings(out=str(out), sitemaps=False), out)
+    parent = _Orchestrator(Settings(out=str(out), sitemaps=False), out)
     with GatedSite({"/": "a page"}) as site:
-        async with working(desk, out):
-            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], [HostTerms("127.0.0.1", 1)]))
-            asked = await desk.until(protocol.AskRobots)
+        async with working(parent, out):
+            parent.channel.send(protocol.ClaimedPages([claim(site.url, 1)], [HostTerms("127.0.0.1", 1)]))
+            asked = await parent.until(protocol.AskRobots)
             # the same host on another port has asked for patience meanwhile
-            desk.channel.send(protocol.HostUpdate([HostTerms("127.0.0.1", 1, 0, 3_600_000)]))
-            desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
-            await desk.until(protocol.RobotsReport, protocol.GiveBack)
+            parent.channel.send(protocol.HostUpdate([HostTerms("127.0.0.1", 1, 0, 3_600_000)]))
+            parent.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
+            await parent.until(protocol.RobotsReport, protocol.GiveBack)
             assert site.requests == []
 
 
@@ -266,14 +268,14 @@ def test_a_page_whose_robots_txt_is_not_to_be_had_goes_back_untried(tmp_path: Pa
 
 
 async def _robots_fail(out: Path, status: int) -> None:
-    desk = _Desk(Settings(out=str(out), sitemaps=False), out)
+    parent = _Orchestrator(Settings(out=str(out), sitemaps=False), out)
     with GatedSite({"/": "a page", "/robots.txt": Answer("no", status)}) as site:
-        async with working(desk, out):
-            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1, last_try=True)], [HostTerms("127.0.0.1", 1)]))
-            asked = await desk.until(protocol.AskRobots)
-            desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
-            await desk.until(protocol.GiveBack)
-            assert desk.all(protocol.Finish) == []
+        async with working(parent, out):
+            parent.channel.send(protocol.ClaimedPages([claim(site.url, 1, last_try=True)], [HostTerms("127.0.0.1", 1)]))
+            asked = await parent.until(protocol.AskRobots)
+            parent.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
+            await parent.until(protocol.GiveBack)
+            assert parent.all(protocol.Finish) == []
             assert site.requests == ["/robots.txt"]
 
 
@@ -283,18 +285,18 @@ def test_a_robots_txt_on_another_host_that_fails_is_bad_news_of_both(tmp_path: P
 
 
 async def _robots_elsewhere(out: Path) -> None:
-    desk = _Desk(Settings(out=str(out), sitemaps=False), out)
+    parent = _Orchestrator(Settings(out=str(out), sitemaps=False), out)
     busy = Answer("no", 503, (("Retry-After", "600"),))
     with GatedSite({"/robots.txt": busy}, address="127.0.0.2") as there:
         moved = Answer("", 301, (("Location", f"{there.url}robots.txt"),))
         with GatedSite({"/": "a page", "/robots.txt": moved}) as site:
-            async with working(desk, out):
-                desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], [HostTerms("127.0.0.1", 1)]))
-                asked = await desk.until(protocol.AskRobots)
-                desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
-                while "127.0.0.1" not in {said.host for said in desk.all(protocol.HostNews)}:
-                    await desk.news()
-                [sign] = [said.sign for said in desk.all(protocol.HostNews) if said.host == "127.0.0.1"]
+            async with working(parent, out):
+                parent.channel.send(protocol.ClaimedPages([claim(site.url, 1)], [HostTerms("127.0.0.1", 1)]))
+                asked = await parent.until(protocol.AskRobots)
+                parent.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
+                while "127.0.0.1" not in {said.host for said in parent.all(protocol.HostNews)}:
+                    await parent.news()
+                [sign] = [said.sign for said in parent.all(protocol.HostNews) if said.host == "127.0.0.1"]
                 assert (sign.kind, sign.wait_ms) == ("closed", 600_000)
                 assert sign.origin == site.url.rstrip("/")
 
@@ -304,18 +306,18 @@ def test_a_crawl_delay_is_reported_and_the_orchestrator_decides_before_a_page_is
 
 
 async def _reports_delay(out: Path) -> None:
-    desk = _Desk(Settings(out=str(out), sitemaps=False), out)
+    parent = _Orchestrator(Settings(out=str(out), sitemaps=False), out)
     rules = "User-agent: *\nCrawl-delay: 200\n"
     with GatedSite({"/": "a page", "/robots.txt": rules}) as site:
-        async with working(desk, out):
-            desk.channel.send(protocol.ClaimedPages([claim(site.url, 1)], [HostTerms("127.0.0.1", 1)]))
-            asked = await desk.until(protocol.AskRobots)
-            desk.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
-            wanted = await desk.until(protocol.AskGap)
+        async with working(parent, out):
+            parent.channel.send(protocol.ClaimedPages([claim(site.url, 1)], [HostTerms("127.0.0.1", 1)]))
+            asked = await parent.until(protocol.AskRobots)
+            parent.channel.send(protocol.RobotsReply(None, fetch=True, number=asked.number))
+            wanted = await parent.until(protocol.AskGap)
             assert (wanted.host, wanted.delay_ms, site.requests) == ("127.0.0.1", 200_000, ["/robots.txt"])
             # as short as it is, this gap counts
-            desk.channel.send(protocol.HostUpdate([HostTerms("127.0.0.1", 1, 100)]))
-            desk.channel.send(protocol.GapReply(number=wanted.number))
-            await desk.finished(1)
+            parent.channel.send(protocol.HostUpdate([HostTerms("127.0.0.1", 1, 100)]))
+            parent.channel.send(protocol.GapReply(number=wanted.number))
+            await parent.finished(1)
             assert site.requests == ["/robots.txt", "/"]
-            assert desk.all(protocol.AskGap) == []
+            assert parent.all(protocol.AskGap) == []

@@ -1,4 +1,4 @@
-"""Hosts: their waits are kept over a resume, and the tracked that keeps them tells death from a lost network."""
+"""Hosts: their waits are kept over a resume, and their policy tells death from a lost network."""
 
 from __future__ import annotations
 

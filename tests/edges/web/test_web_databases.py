@@ -106,7 +106,7 @@ def test_a_bounded_number_of_calls_wait(tmp_path: Path, monkeypatch: pytest.Monk
     with ApiServer(TrackerPlace(tmp_path)).make_tokens() as server:
         going, goes_on = threading.Event(), threading.Event()
 
-        def hold(_desk: object) -> None:
+        def hold(_tracker: object) -> None:
             going.set()
             assert goes_on.wait(30)
 
@@ -134,7 +134,7 @@ def test_who_only_looks_again_goes_last(tmp_path: Path) -> None:
     with ApiServer(TrackerPlace(tmp_path)).make_tokens() as server:
         going, goes_on, order = threading.Event(), threading.Event(), list[str]()
 
-        def hold(_desk: object) -> None:
+        def hold(_tracker: object) -> None:
             going.set()
             assert goes_on.wait(30)
 

@@ -60,23 +60,23 @@ async def waits(url: str, origin: str):
 
 def test_no_page_is_judged_before_the_gap_that_the_file_asks_for_is_in_force() -> None:
     async def work() -> None:
-        robots = Robots(never, "muniment/1", desk.ask, desk.tell, desk.delay)
-        desk.decided.clear()
+        robots = Robots(never, "muniment/1", parent.ask, parent.tell, parent.delay)
+        parent.decided.clear()
         both = asyncio.gather(robots.learn(PAGE), robots.learn(PAGE))
-        await desk.reported.wait()
+        await parent.reported.wait()
         assert (robots.known(PAGE), both.done()) == (None, False)
-        desk.decided.set()
+        parent.decided.set()
         first, _ = await both
         assert robots.known(PAGE) is first
-        assert desk.delays == [("https://a.example", 2_000)]
+        assert parent.delays == [("https://a.example", 2_000)]
 
-    desk = Orchestrator(RobotsReply(RobotsAnswer(200, RULES, now_ms())))
+    parent = Orchestrator(RobotsReply(RobotsAnswer(200, RULES, now_ms())))
     run(work())
 
 
 def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
     async def work() -> None:
-        robots = Robots(never, "muniment/1", desk.ask, desk.tell, desk.delay)
+        robots = Robots(never, "muniment/1", parent.ask, parent.tell, parent.delay)
         assert robots.known(PAGE) is None
         first, second = await asyncio.gather(robots.learn(PAGE), robots.learn(PAGE))
         assert isinstance(first, RobotsRules)
@@ -90,29 +90,29 @@ def test_rules_hold_for_a_day_and_are_asked_for_again() -> None:
         again = await robots.learn(PAGE)
         assert isinstance(again, RobotsRules) and not again.allows(PAGE)
 
-    desk = Orchestrator(RobotsReply(RobotsAnswer(200, RULES, now_ms())))
+    parent = Orchestrator(RobotsReply(RobotsAnswer(200, RULES, now_ms())))
     run(work())
-    assert desk.asked == ["https://a.example"] * 2
+    assert parent.asked == ["https://a.example"] * 2
 
 
 def test_a_page_is_judged_by_what_was_learnt_though_it_was_forgotten_meanwhile(monkeypatch) -> None:
     """Ten thousand other origins came in between asking and judging."""
 
     async def work() -> None:
-        robots = Robots(never, "muniment/1", desk.ask, desk.tell, desk.delay)
+        robots = Robots(never, "muniment/1", parent.ask, parent.tell, parent.delay)
         rules, _ = await asyncio.gather(robots.learn(PAGE), robots.learn("https://b.example/"))
         assert robots.known(PAGE) is None
         assert isinstance(rules, RobotsRules) and not rules.allows(PAGE)
 
     monkeypatch.setattr(module, "_MOST_ORIGINS", 1)
-    desk = Orchestrator(RobotsReply(RobotsAnswer(200, RULES, now_ms())))
+    parent = Orchestrator(RobotsReply(RobotsAnswer(200, RULES, now_ms())))
     run(work())
 
 
 @pytest.mark.parametrize(("fetch", "told"), [(fails, "refused"), (waits, None)])
 def test_old_rules_hold_on_while_no_new_ones_are_to_be_had(fetch, told) -> None:
     async def work() -> None:
-        robots = Robots(fetch, "muniment/1", desk.ask, desk.tell, desk.delay)
+        robots = Robots(fetch, "muniment/1", parent.ask, parent.tell, parent.delay)
         rules = await robots.learn(PAGE)
         assert isinstance(rules, RobotsRules) and not rules.allows(PAGE)
         robots.forget_old(now_ms() + STALE_MS - 60_000)
@@ -121,21 +121,21 @@ def test_old_rules_hold_on_while_no_new_ones_are_to_be_had(fetch, told) -> None:
         assert robots.known(PAGE) is None, "they are asked for again before long"
 
     old = RobotsAnswer(200, RULES, now_ms() - 2 * VALID_MS)
-    desk = Orchestrator(RobotsReply(old, fetch=True))
+    parent = Orchestrator(RobotsReply(old, fetch=True))
     run(work())
-    [answer] = desk.told
+    [answer] = parent.told
     assert (answer and answer.failure and answer.failure.code) == told
 
 
 @pytest.mark.parametrize("fetch", [fails, waits])
 def test_without_older_rules_there_are_none(fetch) -> None:
     async def work() -> None:
-        robots = Robots(fetch, "muniment/1", desk.ask, desk.tell, desk.delay)
+        robots = Robots(fetch, "muniment/1", parent.ask, parent.tell, parent.delay)
         learnt = await robots.learn(PAGE)
         assert not isinstance(learnt, RobotsRules)
         assert robots.known(PAGE) is None
 
-    desk = Orchestrator(RobotsReply(None, fetch=True))
+    parent = Orchestrator(RobotsReply(None, fetch=True))
     run(work())
 
 
@@ -144,7 +144,7 @@ def test_rules_are_bounded_in_bytes_and_asked_for_again() -> None:
     pages = [f"https://h{number}.example/private/x" for number in range(4)]
 
     async def work() -> None:
-        robots = Robots(never, "muniment/1", desk.ask, desk.tell, desk.delay, most_bytes=2_500_000)
+        robots = Robots(never, "muniment/1", parent.ask, parent.tell, parent.delay, most_bytes=2_500_000)
         for _ in range(2):
             for page in pages:
                 rules = robots.known(page) or await robots.learn(page)
@@ -154,7 +154,7 @@ def test_rules_are_bounded_in_bytes_and_asked_for_again() -> None:
                 assert isinstance(used_often, RobotsRules)
 
     text = RULES + "".join(f"Disallow: /{number:06d}\n" for number in range(1_000))
-    desk = Orchestrator(RobotsReply(RobotsAnswer(200, text, now_ms())))
+    parent = Orchestrator(RobotsReply(RobotsAnswer(200, text, now_ms())))
     run(work())
-    assert desk.asked.count("https://h0.example") == 1, "the one that is used most stays"
-    assert desk.asked.count("https://h1.example") == 2
+    assert parent.asked.count("https://h0.example") == 1, "the one that is used most stays"
+    assert parent.asked.count("https://h1.example") == 2

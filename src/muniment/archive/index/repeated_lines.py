@@ -1,8 +1,8 @@
 """Lines of a list whose URL an earlier line has: their rows of the index are made when it is joined (decision 0165).
 
 Whoever has the list writes these lines to `parts/`. While all rows go by on their way into the index, those of these
-URLs are put aside, in as many files as there are ranges of keys, and so are the lines; then each line gets a copy of
-the last row of its URL. Nothing of it is held in memory but the rows of one file_range.
+URLs are put aside, in a file for each partition of the keys, and so are the lines; then each line gets a copy of the
+last row of its URL. Nothing of it is held in memory but the rows of one partition.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from muniment.model.url import url_key
 
 __all__ = ["RepeatedLines", "Said", "again_path", "write_again", "writing_again"]
 
-_A_STRETCH = 20_000
+_A_PARTITION = 20_000
 """Lines whose URLs' rows are in memory at once."""
-_MOST_STRETCHES = 64
+_MOST_PARTITIONS = 64
 _PREFIX = 3
 """Bytes of a key that are enough to find it."""
 _ROBOTS = FoundAs.ROBOTS.label
@@ -83,7 +83,7 @@ class RepeatedLines:
         for payload in self._payloads():
             self._met[int.from_bytes(_said.decode(payload)[0][:_PREFIX])] = 1
             count += 1
-        self._ranges = min(max(1, count // _A_STRETCH), _MOST_STRETCHES)
+        self._partitions = min(max(1, count // _A_PARTITION), _MOST_PARTITIONS)
         self._files = ExitStack()
         self._rows: list[BinaryIO] = []
         self._lines: list[BinaryIO] = []
@@ -91,11 +91,11 @@ class RepeatedLines:
     def __enter__(self) -> RepeatedLines:
         """Make the files, and divide the lines among theirs."""
         try:
-            for number in range(self._ranges):
+            for number in range(self._partitions):
                 self._rows.append(self._made(f"rows-{number}"))
                 self._lines.append(self._made(f"lines-{number}"))
             for payload in self._payloads():
-                self._lines[self._stretch(_said.decode(payload)[0])].write(frame(payload))
+                self._lines[self._partition(_said.decode(payload)[0])].write(frame(payload))
         except OSError:
             self.__exit__()
             raise
@@ -119,7 +119,7 @@ class RepeatedLines:
         """Keep a row that may be the one that a line gets a copy of."""
         if row.found_as != _ROBOTS:
             key = url_key(row.url)
-            self._rows[self._stretch(key)].write(frame(_encode(_Put(key, row))))
+            self._rows[self._partition(key)].write(frame(_encode(_Put(key, row))))
 
     def rows(self) -> Iterator[Capture]:
         """The row of each line whose URL has one."""
@@ -134,8 +134,8 @@ class RepeatedLines:
         with self._path.open("rb") as file:
             yield from frames(file)
 
-    def _stretch(self, key: bytes) -> int:
-        return int.from_bytes(key[:4]) * self._ranges >> 32
+    def _partition(self, key: bytes) -> int:
+        return int.from_bytes(key[:4]) * self._partitions >> 32
 
 
 def _last_rows(file: BinaryIO) -> dict[bytes, Capture]:

@@ -20,10 +20,10 @@ from muniment.settings.option_table import defaults
 __all__ = ["add_list", "feed_list"]
 
 
-def add_list(backend: JobBackend, order: JobSpec, seed: str, given: Mapping[str, Any]) -> JobView:
+def add_list(backend: JobBackend, spec: JobSpec, seed: str, given: Mapping[str, Any]) -> JobView:
     """Make a job and send it its list; raises UsageError, with the job's number once it is made."""
     source = _source(seed, given)
-    made = backend.add(order)
+    made = backend.add(spec)
     try:
         _send(backend, made.id, source, given, 0)
     except ServerLostError as error:

@@ -79,16 +79,16 @@ def add(
     if fetch is not None and urls:
         raise UsageError("give either URLs or --fetch SEED")
     given = with_array_task(given)
-    order = spec_of(
+    spec = spec_of(
         urls, given, is_list=fetch is not None, tags=read_tags(tags), max_slots=read_slots(max_slots), **terms
     )
     with job_backend(where, make=True) as backend:
         if fetch is None:
-            made = backend.add(order)
+            made = backend.add(spec)
         else:
             from muniment.cli.fleet.feed import add_list  # noqa: PLC0415  (most jobs have no list)
 
-            made = add_list(backend, order, fetch, given)
+            made = add_list(backend, spec, fetch, given)
     if as_json:
         tell_json(made)
     else:

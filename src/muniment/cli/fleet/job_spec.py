@@ -1,4 +1,4 @@
-"""What `muniment job add` is given, made into an order; files that it names are read here."""
+"""What `muniment job add` is given, made into a specification of a job; files that it names are read here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def job_options(function: _F) -> _F:
 
 
 def spec_of(urls: tuple[str, ...], given: dict[str, Any], *, is_list: bool, **terms: Any) -> JobSpec:
-    """The order of a command line; raises UsageError."""
+    """The specification of a command line; raises UsageError."""
     command: Command = "fetch" if is_list else "crawl"
     _refuse_others(command, given)
     settings = read_settings(command, given)

@@ -13,11 +13,11 @@ from msgspec import structs
 from muniment.archive.hooks.read import file_rows
 from muniment.clock import monotonic
 from muniment.control.captures import payload_of, record_of, search_captures
-from muniment.control.runs.made import hook_file, made_of_page, picture_of
+from muniment.control.runs.page_artifacts import artifacts_of_page, hook_file, picture_of
 from muniment.control.runs.replays import Replays
 from muniment.control.tracker_location import POINTER
 from muniment.errors import NotFoundError, UsageError
-from muniment.model.network.captures import CaptureFilter, CaptureRow, PageMade
+from muniment.model.network.captures import CaptureFilter, CaptureRow, PageArtifacts
 
 __all__ = ["FleetArchives"]
 
@@ -61,11 +61,11 @@ class FleetArchives:
             raise NotFoundError(f"no archive here has a capture of {url[:200]} at that moment")
         return self._replays.address(self._holder(job, rows[0].warc_file), url, at)
 
-    def made(self, job: int, url: str) -> PageMade:
+    def made(self, job: int, url: str) -> PageArtifacts:
         """What a browser and hooks made of a page, in all archives of the job."""
-        found = [made_of_page(out, url) for number, out in self._directories() if number == job]
+        found = [artifacts_of_page(out, url) for number, out in self._directories() if number == job]
         parts = zip(*map(structs.astuple, found), strict=True)
-        return PageMade(*(tuple(chain.from_iterable(part)) for part in parts))
+        return PageArtifacts(*(tuple(chain.from_iterable(part)) for part in parts))
 
     def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
         """The media type and the bytes of a picture that a browser made; raises NotFoundError."""

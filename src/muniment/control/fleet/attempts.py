@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from muniment.errors import NotFoundError
-from muniment.model.network.captures import PER_PAGE, CaptureFilter, CaptureRow, PageMade
+from muniment.model.network.captures import PER_PAGE, CaptureFilter, CaptureRow, PageArtifacts
 from muniment.tracker.db.database import Database
 from muniment.tracker.views.attempt_search import search_attempts
 
@@ -34,9 +34,9 @@ class AttemptCaptures:
         """The same of pages."""
         raise NotFoundError(f"the bytes of job {job} are in the directories of its pipelines: {_REMEDY}")
 
-    def made(self, job: int, url: str) -> PageMade:
+    def made(self, job: int, url: str) -> PageArtifacts:
         """The same of what was made of them, of which nothing is shown."""
-        return PageMade()
+        return PageArtifacts()
 
     def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
         """The same of pictures."""

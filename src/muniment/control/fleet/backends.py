@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from muniment.model.network.captures import CaptureFilter, CaptureRow, PageMade
+from muniment.model.network.captures import CaptureFilter, CaptureRow, PageArtifacts
 from muniment.model.network.jobs import (
     ChangesMade,
     IgnoresCall,
@@ -41,7 +41,7 @@ __all__ = ["CaptureBackend", "FleetBackend", "JobBackend"]
 class JobBackend(Protocol):
     """What can be asked of jobs. Every call raises UsageError for what makes no sense."""
 
-    def add(self, order: JobSpec) -> JobView:
+    def add(self, spec: JobSpec) -> JobView:
         """Make a job."""
 
     def lines(self, job_id: int, call: LinesCall) -> LinesAnswer:
@@ -148,7 +148,7 @@ class CaptureBackend(Protocol):
     def view_address(self, job: int, url: str, at: int) -> str:
         """Where the capture of a URL nearest to a moment is shown."""
 
-    def made(self, job: int, url: str) -> PageMade:
+    def made(self, job: int, url: str) -> PageArtifacts:
         """What a browser and hooks made of a page."""
 
     def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:

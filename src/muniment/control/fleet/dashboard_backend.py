@@ -243,8 +243,8 @@ class DashboardBackend:
         settings = {name: value for name, value in options if value.strip() and name not in ("ignore", "ignore-sets")}
         given = {name: [value for one, value in options if one == name and value.strip()] for name in _PATTERNS}
         sets = [name for text in given["ignore-sets"] for name in text.split(",")]
-        order = JobSpec(urls=urls, settings=settings, ignores=given["ignore"], ignore_sets=sets, explanation=note)
-        made, _ = jobs.submit(self._db, order, Submission(self._who, None), allow_private=self._allow_private)
+        spec = JobSpec(urls=urls, settings=settings, ignores=given["ignore"], ignore_sets=sets, explanation=note)
+        made, _ = jobs.submit(self._db, spec, Submission(self._who, None), allow_private=self._allow_private)
         return made.id
 
     def _mine(self, job: int) -> int:

@@ -55,9 +55,9 @@ class DatabaseBackend:
     def __init__(self, db: Database, who: str) -> None:
         self._db, self._who = db, who
 
-    def add(self, order: JobSpec) -> JobView:
+    def add(self, spec: JobSpec) -> JobView:
         """Make a job; whoever has the database may have any address archived."""
-        return jobs.add(self._db, order, self._who, allow_private=True, where=_WHERE)
+        return jobs.add(self._db, spec, self._who, allow_private=True, where=_WHERE)
 
     def list_jobs(self, state: str, after: int) -> JobList:
         """The jobs after a number."""

@@ -50,7 +50,7 @@ class DirectoryBackend:
     def __init__(self, job: JobDirectory) -> None:
         self._job = job
 
-    def add(self, order: JobSpec) -> JobView:
+    def add(self, spec: JobSpec) -> JobView:
         """Jobs are made by `muniment crawl` there."""
         raise _not_here("make a job", "give `muniment crawl URL... -o DIR`")
 

@@ -44,29 +44,29 @@ class CheckedSpec(Struct, frozen=True):
     terms: JobTerms
 
 
-def checked_spec(order: JobSpec, now: int, *, allow_private: bool) -> CheckedSpec:
-    """An order, when it makes sense; raises UsageError, and PrivateTargetError for targets that are not public."""
-    settings = settings_of_values(order.settings, "fetch" if order.is_list else "crawl")
-    urls = tuple(dict.fromkeys(map(checked_url, order.urls)))
-    if order.is_list and urls:
+def checked_spec(spec: JobSpec, now: int, *, allow_private: bool) -> CheckedSpec:
+    """A job as specified. UsageError says what makes no sense, PrivateTargetError names a target that is not public."""
+    settings = settings_of_values(spec.settings, "fetch" if spec.is_list else "crawl")
+    urls = tuple(dict.fromkeys(map(checked_url, spec.urls)))
+    if spec.is_list and urls:
         raise UsageError("a job with a list has no start URLs: send them as its lines")
-    if not urls and not order.is_list:
+    if not urls and not spec.is_list:
         raise UsageError("no start URL given")
     if not allow_private:
         check_public(urls)
-    names = (*settings.ignore_sets, *order.ignore_sets)
-    sets = chosen(names, with_global=not order.is_list and not settings.no_global_ignores)
-    ignore = tuple(dict.fromkeys((*settings.ignore, *order.ignores)))
+    names = (*settings.ignore_sets, *spec.ignore_sets)
+    sets = chosen(names, with_global=not spec.is_list and not settings.no_global_ignores)
+    ignore = tuple(dict.fromkeys((*settings.ignore, *spec.ignores)))
     # of a machine, a job names nothing
-    settings = structs.replace(settings, out="", ignore=ignore, seed=LIST if order.is_list else "")
+    settings = structs.replace(settings, out="", ignore=ignore, seed=LIST if spec.is_list else "")
     return CheckedSpec(
-        _name(order, urls),
+        _name(spec, urls),
         settings,
         urls,
-        Rules(settings.include, ignore, sets, tuple(order.rules)),
-        _cookies(order.cookies, now),
+        Rules(settings.include, ignore, sets, tuple(spec.rules)),
+        _cookies(spec.cookies, now),
         checked_terms(JobTerms(
-            nice=order.nice, concurrency=order.max_slots, tags=frozenset(order.tags), explanation=order.explanation
+            nice=spec.nice, concurrency=spec.max_slots, tags=frozenset(spec.tags), explanation=spec.explanation
         )),
     )  # fmt: skip
 
@@ -87,9 +87,9 @@ def checked_terms(terms: JobTerms) -> JobTerms:
 _SHOWN = {"concurrency": "max_slots"}
 
 
-def _name(order: JobSpec, urls: Sequence[str]) -> str:
-    check_line(order.name, "the name", _MOST_NAME)
-    return order.name or (host_of(urls[0]) if urls else LIST)
+def _name(spec: JobSpec, urls: Sequence[str]) -> str:
+    check_line(spec.name, "the name", _MOST_NAME)
+    return spec.name or (host_of(urls[0]) if urls else LIST)
 
 
 def check_line(text: str, what: str, most: int) -> None:

@@ -65,7 +65,7 @@ _NETWORK = "network"
 
 def add(
     db: Database,
-    order: JobSpec,
+    spec: JobSpec,
     who: str,
     now: int | None = None,
     *,
@@ -75,11 +75,11 @@ def add(
 ) -> JobView:
     """Make a job; raises UsageError for one that makes no sense, PrivateTargetError for targets that are not public."""
     at = now_ms() if now is None else now
-    checked = checked_spec(order, at, allow_private=allow_private)
+    checked = checked_spec(spec, at, allow_private=allow_private)
     start = JobStart(
-        origin=JobOrigin(who, where, order.explanation),
+        origin=JobOrigin(who, where, spec.explanation),
         terms=checked.terms,
-        paused=order.paused,
+        paused=spec.paused,
         cookies=checked.cookies,
         submission=submission,
     )
@@ -87,7 +87,7 @@ def add(
     return job_view(db, made.job.job_id)
 
 
-def submit(db: Database, order: JobSpec, submission: Submission, *, allow_private: bool) -> tuple[JobView, bool]:
+def submit(db: Database, spec: JobSpec, submission: Submission, *, allow_private: bool) -> tuple[JobView, bool]:
     """Make a job that was asked for over a network, and whether it is new: a repeated request finds the one it made."""
     now = now_ms()
     try:
@@ -95,7 +95,7 @@ def submit(db: Database, order: JobSpec, submission: Submission, *, allow_privat
         if made is not None:
             return job_view(db, made), False
         who = submission.token
-        return add(db, order, who, now, allow_private=allow_private, where=_NETWORK, submission=submission), True
+        return add(db, spec, who, now, allow_private=allow_private, where=_NETWORK, submission=submission), True
     except SubmittedBeforeError as before:
         return job_view(db, before.job_id), False
 

@@ -30,8 +30,8 @@ def admit(db: Database, queued: QueuedJob, epoch: str, now: int, *, allow_privat
     Raises UsageError for one that makes no sense, PrivateTargetError for a target that is not public.
     """
     url = checked_url(queued.url)
-    order = JobSpec(urls=[url], settings=_values(queued), ignores=_patterns(queued, url), explanation=queued.note)
-    checked = checked_spec(order, now, allow_private=allow_private)
+    spec = JobSpec(urls=[url], settings=_values(queued), ignores=_patterns(queued, url), explanation=queued.note)
+    checked = checked_spec(spec, now, allow_private=allow_private)
     start = JobStart(
         origin=JobOrigin(queued.started_by, queued.started_in, queued.note),
         # as there, a job takes one slot

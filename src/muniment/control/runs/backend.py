@@ -38,7 +38,7 @@ from muniment.control.runs.log import (
     news_since,
     standing_pause,
 )
-from muniment.control.runs.made import hook_file, made_of_page, picture_of
+from muniment.control.runs.page_artifacts import artifacts_of_page, hook_file, picture_of
 from muniment.control.runs.replays import Replays
 from muniment.control.runs.start import start_crawl
 from muniment.control.settings_in_force import settings_in_force
@@ -46,7 +46,7 @@ from muniment.control.tracker_location import tracker_place
 from muniment.control.verbs.delivery import JobDirectory
 from muniment.control.why import why
 from muniment.errors import MunimentError, NotFoundError, UsageError
-from muniment.model.network.captures import CaptureFilter, CaptureRow, PageMade, TimeBucket
+from muniment.model.network.captures import CaptureFilter, CaptureRow, PageArtifacts, TimeBucket
 from muniment.model.network.dashboard import (
     HostStanding,
     IgnoreEffect,
@@ -198,9 +198,9 @@ class RunsBackend:
         """The payload of a capture."""
         return payload_of(self.folder.find(job), file, offset)
 
-    def made(self, job: int, url: str) -> PageMade:
+    def made(self, job: int, url: str) -> PageArtifacts:
         """What a browser and hooks made of a page."""
-        return made_of_page(self.folder.find(job), url)
+        return artifacts_of_page(self.folder.find(job), url)
 
     def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
         """The media type and the bytes of a picture that a browser made."""

@@ -11,8 +11,8 @@ from muniment.model.hooks.runs import HookBatch, HookPage, PriorTry
 __all__ = [
     "CrawlEventOver",
     "EndHooks",
-    "FromDesk",
     "FromHooks",
+    "FromSupervisor",
     "HookLimits",
     "HookSetup",
     "HooksBye",
@@ -132,5 +132,5 @@ class HooksBye(Struct, frozen=True, tag=True):
     """All hooks have ended, and so does the worker."""
 
 
-FromDesk = HookSetup | PagesForHooks | PortLost | EndHooks | StopHooks
+FromSupervisor = HookSetup | PagesForHooks | PortLost | EndHooks | StopHooks
 FromHooks = HooksReady | WantPagesForHooks | HooksReport | CrawlEventOver | HooksBye

@@ -12,7 +12,7 @@ from muniment.archive.durable import archive_error
 from muniment.crawl.hooks.messages import (
     CrawlEventOver,
     EndHooks,
-    FromDesk,
+    FromSupervisor,
     HooksBye,
     HookSetup,
     HooksReport,
@@ -54,7 +54,7 @@ class HooksWorker:
         self._asked = False
         self._wake = asyncio.Event()
 
-    def received(self, message: FromDesk) -> None:
+    def received(self, message: FromSupervisor) -> None:
         """Take a message of the supervisor."""
         match message:
             case PagesForHooks(pages):

@@ -9,7 +9,16 @@ from msgspec import Struct
 from muniment.errors import UsageError
 from muniment.model.hooks.runs import HookOutcome
 
-__all__ = ["PER_PAGE", "CaptureFilter", "CaptureList", "CaptureRow", "MadeFile", "MadeRecord", "PageMade", "TimeBucket"]
+__all__ = [
+    "PER_PAGE",
+    "ArtifactFile",
+    "ArtifactRecord",
+    "CaptureFilter",
+    "CaptureList",
+    "CaptureRow",
+    "PageArtifacts",
+    "TimeBucket",
+]
 
 
 PER_PAGE = 100
@@ -74,7 +83,7 @@ class CaptureList(Struct, frozen=True):
     """The number of the next page."""
 
 
-class MadeRecord(Struct, frozen=True):
+class ArtifactRecord(Struct, frozen=True):
     """A record of what a browser made of a page."""
 
     kind: str
@@ -86,7 +95,7 @@ class MadeRecord(Struct, frozen=True):
     warc_offset: int
 
 
-class MadeFile(Struct, frozen=True):
+class ArtifactFile(Struct, frozen=True):
     """A file that hooks left."""
 
     plugin: str
@@ -98,12 +107,12 @@ class MadeFile(Struct, frozen=True):
     """The target of a symbolic link, which is not followed; empty for a file."""
 
 
-class PageMade(Struct, frozen=True):
+class PageArtifacts(Struct, frozen=True):
     """What a browser and hooks made of a page; of each kind of record the newest."""
 
-    records: tuple[MadeRecord, ...] = ()
+    records: tuple[ArtifactRecord, ...] = ()
     runs: tuple[HookOutcome, ...] = ()
-    files: tuple[MadeFile, ...] = ()
+    files: tuple[ArtifactFile, ...] = ()
 
 
 class TimeBucket(Struct, frozen=True):

@@ -83,7 +83,7 @@ class Dispatch:
         self._leases = leases_of(db, self._clock, lease_s)
         self._service = SessionService(db, self._clock, self._leases)
         self._open_jobs = OpenJobs(db, self._clock, logs)
-        self._outline = FleetFingerprint(db)
+        self._fingerprint = FleetFingerprint(db)
         self.offered = False
         """Whether the slots of the last claim were at jobs with pages, though none may have been due."""
         self._delivery = PageDelivery(db, self._clock, self._leases)
@@ -283,4 +283,4 @@ class Dispatch:
         for epoch in self._leases.lapsed():
             self.end(epoch, SessionEnding.LAPSED)
         self._open_jobs.sweep()
-        return self._outline.changed()
+        return self._fingerprint.changed()

@@ -32,7 +32,7 @@ _ASKED = [
 
 
 class FleetFingerprint:
-    """The outline as it was looked up last."""
+    """The fingerprint as it was looked up last."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -13,7 +13,7 @@ from muniment.model.network.dashboard import IgnoreEffect, JobCard, LogText
 from muniment.model.network.jobs import IgnoresCall, JobPatch
 from muniment.rules.ignore_sets import built_in_names
 from muniment.web.pages.ignore_suggestions import suggestions_for
-from muniment.web.pages.order_form import order_fields
+from muniment.web.pages.job_form import job_fields
 from muniment.web.pages.plots import plots_of
 from muniment.web.pages.site import PageVisit, see_other
 
@@ -47,7 +47,7 @@ async def jobs(visit: PageVisit) -> Response:
         by=person,
         sort=sort,
         columns=_COLUMNS,
-        fields=order_fields(),
+        fields=job_fields(),
         next=begin + _PER_PAGE if begin + _PER_PAGE < len(shown) else None,
     )
 

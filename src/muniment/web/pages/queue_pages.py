@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from muniment.clock import now_ms
-from muniment.model.network.captures import PageMade
+from muniment.model.network.captures import PageArtifacts
 from muniment.web.pages.job_pages import ignores_page
 from muniment.web.pages.site import PageVisit
 
@@ -49,6 +49,6 @@ async def results(visit: PageVisit) -> Response:
     found = await visit.site.ask(lambda backend: backend.results(number, url)) if url else []
     told = [(one, bytes(one.value).decode("utf-8", "replace")) for one in found]
     pages = (await visit.site.ask(lambda backend: backend.pages(number, url))).pages if url else []
-    made = await visit.site.look(lambda source: source.made(number, pages[0].url)) if pages else PageMade()
+    made = await visit.site.look(lambda source: source.made(number, pages[0].url)) if pages else PageArtifacts()
     places = {one.kind: {"file": one.warc_file, "offset": str(one.warc_offset)} for one in made.records}
     return visit.page("results.html", job=card, url=url, results=told, pages=pages, made=made, places=places)

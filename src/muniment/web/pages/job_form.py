@@ -11,13 +11,13 @@ from muniment.rules.changes import written_value
 from muniment.settings.option_table import options
 from muniment.settings.settings_json import option_name
 
-__all__ = ["OrderField", "order_fields"]
+__all__ = ["JobField", "job_fields"]
 
 _FIRST = ("level", "per-host", "delay", "max-pages", "ignore", "ignore-sets", "page-only", "robots")
 """What is asked for most; the rest is below them."""
 
 
-class OrderField(Struct, frozen=True):
+class JobField(Struct, frozen=True):
     """An option of a new job."""
 
     name: str
@@ -28,10 +28,10 @@ class OrderField(Struct, frozen=True):
 
 
 @cache
-def order_fields() -> tuple[tuple[OrderField, ...], tuple[OrderField, ...]]:
+def job_fields() -> tuple[tuple[JobField, ...], tuple[JobField, ...]]:
     """The options that are asked for most, and the others."""
     found = {
-        option_name(option): OrderField(option_name(option), _choices(kind), _told(default), option.help)
+        option_name(option): JobField(option_name(option), _choices(kind), _told(default), option.help)
         for _, kind, default, option in options("crawl")
         if option.kind == "job"
     }

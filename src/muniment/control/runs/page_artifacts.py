@@ -14,9 +14,9 @@ from muniment.control.captures import stored_pieces
 from muniment.control.hook_reports import hooks_of_page
 from muniment.control.results import FILES
 from muniment.errors import ArchiveError, NotFoundError, TrackerError
-from muniment.model.network.captures import MadeFile, MadeRecord, PageMade
+from muniment.model.network.captures import ArtifactFile, ArtifactRecord, PageArtifacts
 
-__all__ = ["hook_file", "made_of_page", "picture_of"]
+__all__ = ["artifacts_of_page", "hook_file", "picture_of"]
 
 _COLUMNS = ("url", "fetched_at", "body_length", "warc_file", "warc_offset")
 _KINDS = (*FILES, "customJs")
@@ -25,25 +25,25 @@ _LONGEST_SIGNATURE = max(map(len, _SIGNATURES))
 _MOST_FILES = 500
 
 
-def made_of_page(out: Path, url: str) -> PageMade:
+def artifacts_of_page(out: Path, url: str) -> PageArtifacts:
     """What a directory has of a page, by its normalised URL; raises TrackerError when that cannot be read."""
     try:
         files = [
-            MadeFile(*(row[name] for name in MadeFile.__struct_fields__))
+            ArtifactFile(*(row[name] for name in ArtifactFile.__struct_fields__))
             for row, _ in zip(file_rows(out, "url", url), range(_MOST_FILES), strict=False)
         ]
-        return PageMade(tuple(_records(out, url)), hooks_of_page(out, url), tuple(files))
+        return PageArtifacts(tuple(_records(out, url)), hooks_of_page(out, url), tuple(files))
     except ArchiveError as error:
         raise TrackerError(f"{error}; look again in a moment") from None
 
 
-def _records(out: Path, url: str) -> Iterator[MadeRecord]:
+def _records(out: Path, url: str) -> Iterator[ArtifactRecord]:
     names = {f"urn:{kind}:{url}": kind for kind in _KINDS}
-    newest: dict[str, MadeRecord] = {}
+    newest: dict[str, ArtifactRecord] = {}
     for row in rows_with(out, "url", list(names), _COLUMNS):
         if row["warc_file"]:
             kind = names[row["url"]]
-            one = MadeRecord(kind, row["fetched_at"], row["body_length"], row["warc_file"], row["warc_offset"] or 0)
+            one = ArtifactRecord(kind, row["fetched_at"], row["body_length"], row["warc_file"], row["warc_offset"] or 0)
             newest[kind] = max(one, newest.get(kind, one), key=lambda record: record.fetched_at)
     yield from sorted(newest.values(), key=lambda record: _KINDS.index(record.kind))
 
