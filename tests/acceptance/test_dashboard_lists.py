@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawled import run_muniment
+from crawled import run_muniment, wait_until
 from tests.support.chromium import Chromium
 from tests.support.dashboard import Dashboard
 from tests.support.gated_site import GatedSite
@@ -93,7 +93,9 @@ def test_any_option_of_a_job_is_a_field_of_the_form(cwd: Path, site: GatedSite) 
         body = "&".join(f"{name}={value}" for name, value in given.items()).encode()
         status, headers, text = dashboard.ask("POST", "/jobs", body, Origin=dashboard.origin)
         assert status == 303, text
-        made = json.loads(dashboard.ask("GET", f"/v1{headers['location'].partition('?')[0]}")[2])
+        path = f"/v1{headers['location'].partition('?')[0]}"
+        wait_until(lambda: "settings" in json.loads(dashboard.ask("GET", path)[2]), "the job in its tracker")
+        made = json.loads(dashboard.ask("GET", path)[2])
         assert made["settings"] == {
             "tries": 1, "rounds": 0, "sitemaps": False, "robots": False, "page-only": True, "user-agent": "of the form",
         } and made["explanation"] == "why not"  # fmt: skip

@@ -157,6 +157,7 @@ def test_pages_are_limited_exactly_over_all_pipelines(fleet: Fleet) -> None:
         urls = (site.url for site in sites)
         job = fleet.ask("job", "add", *urls, *OPTIONS, "--per-host", "2", "--max-pages", str(most))
         wait_until(lambda: shown(fleet, job)["paused"], "the limit")
+        wait_until(lambda: not shown(fleet, job)["pages"]["claimed"], "what was out")
         found = shown(fleet, job)
         assert (found["state"], found["reason"]) == ("ACTIVE", f"limit: --max-pages {most}")
         assert (found["pages"]["captured"], found["pages"]["claimed"]) == (most, 0)

@@ -207,7 +207,7 @@ URLS = [f"http://a.example/{number}" for number in range(9)]
 
 @pytest.mark.parametrize("file_range", [1, 3, 100])
 def test_lines_that_are_listed_again_have_the_last_row_of_their_url(directory, monkeypatch, file_range):
-    monkeypatch.setattr(again, "_A_STRETCH", file_range)
+    monkeypatch.setattr(again, "_A_PARTITION", file_range)
     made = {}
     for number, attempt in enumerate((1, 2)):
         segment = directory.segment(number)

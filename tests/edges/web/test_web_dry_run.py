@@ -83,7 +83,7 @@ def test_a_thousand_rules_are_tried_beside_heartbeats_and_come_true(which: str, 
     [answer] = answers
     assert answer.status == 200, answer
     effect = answer.value
-    assert beats > 3, "it was over before anybody could be held up"
+    assert beats > 1, "it was over before anybody could be held up"
     assert slowest < 10, "a heartbeat waited for it"
     assert longest < 20, "lines of another job waited for it"
     assert {status for status, _ in parts} == {200}

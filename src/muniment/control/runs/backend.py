@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,8 +75,6 @@ _PLOTS_S = 5.0
 _RECENT = 1_000
 _BUDGET_S = 0.3
 """For runs that were never looked at."""
-_BEGIN_S = 20.0
-_LOOK_S = 0.1
 _FRESH_S = 0.9
 """How long what was seen of a run that goes on is shown again."""
 
@@ -280,24 +277,7 @@ class RunsBackend:
 
     def begin(self, urls: list[str], note: str, options: list[tuple[str, str]]) -> int:
         """Begin a crawl in a directory of its own; its number."""
-        out = start_crawl(self.folder.home, urls, options)
-        number = self.folder.number_of(out)
-        if note:
-            self._note(number, note)
-        return number
-
-    def _note(self, number: int, note: str) -> None:
-        until = monotonic() + _BEGIN_S
-        while True:
-            try:
-                self.change(number, JobPatch(explanation=note))
-            except UsageError:
-                # it has no tracker yet
-                if monotonic() > until:
-                    raise
-                time.sleep(_LOOK_S)
-            else:
-                return
+        return self.folder.number_of(start_crawl(self.folder.home, urls, note, options))
 
     # -- processes
 

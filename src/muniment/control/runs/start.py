@@ -21,8 +21,8 @@ _MOST_URLS = 1_000
 _SWITCHES = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 
 
-def start_crawl(home: Path, urls: Sequence[str], given: Sequence[tuple[str, str]]) -> Path:
-    """Begin a crawl of URLs in a new directory, with options by their names; raises UsageError, as the command does."""
+def start_crawl(home: Path, urls: Sequence[str], note: str, given: Sequence[tuple[str, str]]) -> Path:
+    """Begin a crawl of URLs in a new directory, with a note and options by their names; raises UsageError."""
     if not urls:
         raise UsageError("no URL given: write one, as in https://example.com/")
     if len(urls) > _MOST_URLS:
@@ -31,7 +31,8 @@ def start_crawl(home: Path, urls: Sequence[str], given: Sequence[tuple[str, str]
         if url.startswith("-"):
             raise UsageError(f"{url[:200]!r} is not a URL")
     out = _directory(home, urls[0])
-    arguments = ["crawl", *urls, "-o", str(out), "--quiet", *_written(given)]
+    said = [f"--explanation={note}"] if note else []
+    arguments = ["crawl", *urls, "-o", str(out), "--quiet", *said, *_written(given)]
     start_detached(arguments, begun=lambda: is_run(out), patience_s=_BEGIN_S)
     return out
 
