@@ -94,6 +94,8 @@ def test_nothing_is_wider_than_a_phone(shown: tuple[Dashboard, str], browser: Ch
     for path in PAGES:
         page.goto(f"{dashboard.origin}{path}")
         assert page.run("document.documentElement.scrollWidth") <= 360, path
+        lines = "[...document.querySelectorAll('[data-testid=log-line]')]"
+        assert page.run(f"{lines}.filter((one) => one.scrollWidth > one.clientWidth).length") == 0, path
 
 
 def test_nothing_keeps_anybody_from_using_the_pages(shown: tuple[Dashboard, str], browser: Chromium) -> None:
@@ -227,6 +229,14 @@ def test_the_api_of_local_runs(shown: tuple[Dashboard, str], tmp_path: Path) -> 
     [page] = json.loads(dashboard.ask("GET", f"/v1/jobs/1/pages?url={url}a")[2])["pages"]
     assert page["status"] == 200
     assert dashboard.ask("PATCH", "/v1/jobs/1", b"[]", Origin=dashboard.origin)[0] == 422
+    assert json.loads(dashboard.ask("GET", f"/v1/jobs/1/results?url={url}a")[2]) == {"results": [], "next": None}
+    assert json.loads(dashboard.ask("GET", "/v1/jobs/1/rules")[2])["rules"] == []
+    for name, body, status in (
+        ("rules/dry-run", b'{"rules":[{"regex":"/a$","skip":true}]}', 200), ("stash", b'{"host":"other"}', 422),
+        ("nice", b'{"host":"a","nice":1}', 422), ("fail", b'{"reason":"x"}', 422), ("unstash", b'{}', 200),
+    ):  # fmt: skip
+        answer = dashboard.ask("POST", f"/v1/jobs/1/{name}", body, Origin=dashboard.origin)
+        assert answer[0] == status and ("error" in json.loads(answer[2])) == (status == 422), (name, answer)
     rows = json.loads(dashboard.ask("GET", "/v1/processes?type=cli")[2])["processes"]
     assert any(row["label"] == "dashboard" for row in rows)
 

@@ -38,7 +38,7 @@ from muniment.control.runs.log import (
     news_since,
     standing_pause,
 )
-from muniment.control.runs.page_artifacts import artifacts_of_page, hook_file, picture_of
+from muniment.control.runs.page_artifacts import HooksOfPage, artifacts_of_page, hook_file, picture_of
 from muniment.control.runs.replays import Replays
 from muniment.control.runs.start import start_again, start_crawl
 from muniment.control.settings_in_force import settings_in_force
@@ -63,10 +63,12 @@ from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobV
 from muniment.model.network.lists import ChangeList, ChangeView, PageList, ResultView
 from muniment.model.network.pipelines import PipelineView
 from muniment.model.process import Machine
+from muniment.model.url import url_key
 from muniment.procs.lock import EVENTS_FILE
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
+from muniment.tracker.stores.hooks import HookStore
 from muniment.tracker.views.jobs import CountWaiting, newest_changes, waiting_counts
 from muniment.tracker.views.waiting import first_url, host_standings
 
@@ -134,12 +136,12 @@ class RunsBackend:
 
     def view(self, job: int) -> JobView:
         """How a run stands."""
-        found = self._door(job).view(0)
+        found = self.door(job).view(0)
         return structs.replace(found, id=job)
 
     def changes(self, job: int, after: int) -> ChangeList:
         """What was changed, the oldest first."""
-        return self._door(job).changes(0, after)
+        return self.door(job).changes(0, after)
 
     def newest_changes(self, job: int, most: int) -> list[ChangeView]:
         """What was changed last, the newest first."""
@@ -161,7 +163,7 @@ class RunsBackend:
 
     def pages(self, job: int, url: str) -> PageList:
         """The page of a URL."""
-        return self._door(job).pages(0, url)
+        return self.door(job).pages(0, url)
 
     def why(self, job: int, url: str) -> UrlStanding:
         """What `muniment why` says."""
@@ -215,15 +217,22 @@ class RunsBackend:
 
     def made(self, job: int, url: str) -> PageArtifacts:
         """What a browser and hooks made of a page."""
-        return artifacts_of_page(self.folder.find(job), url)
+        return artifacts_of_page(self.folder.find(job), url, self._hooks(job, url))
 
     def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
         """The media type and the bytes of a picture that a browser made."""
         return picture_of(self.folder.find(job), file, offset)
 
-    def hook_file(self, job: int, path: str) -> Iterator[bytes]:
-        """The bytes of a file that hooks left."""
-        return hook_file(self.folder.find(job), path)
+    def hook_file(self, job: int, path: str, url: str) -> Iterator[bytes]:
+        """The bytes of a file that hooks of a page left."""
+        return hook_file(self.folder.find(job), path, self._hooks(job, url))
+
+    def _hooks(self, job: int, url: str) -> HooksOfPage | None:
+        """What hooks of a page did, while the run goes on."""
+        if not is_running(self.folder.find(job)):
+            return None
+        with self._opened(job) as (db, mine):
+            return HookStore(db, mine).of_page(url_key(url))
 
     def view_address(self, job: int, url: str, at: int) -> str:
         """Where the capture of a URL nearest to a moment is shown."""
@@ -264,12 +273,12 @@ class RunsBackend:
 
     def pause(self, job: int) -> None:
         """Pause a run."""
-        self._door(job).pause(0)
+        self.door(job).pause(0)
         self._forget(job)
 
     def resume(self, job: int) -> None:
         """Have a paused or aborted run go on; one that ended begins again by its own command, if that is kept."""
-        self._door(job).resume(0)
+        self.door(job).resume(0)
         out = self.folder.find(job)
         if not is_running(out) and (command := command_of_run(self._home, out)) is not None:
             start_again(out, command)
@@ -277,18 +286,18 @@ class RunsBackend:
 
     def abort(self, job: int) -> None:
         """End a run, and its job."""
-        self._door(job).abort(0)
+        self.door(job).abort(0)
         self._forget(job)
 
     def change(self, job: int, patch: JobPatch) -> ChangesMade:
         """Change settings and the note."""
-        made = self._door(job).change(0, patch)
+        made = self.door(job).change(0, patch)
         self._forget(job)
         return made
 
     def change_ignores(self, job: int, call: IgnoresCall) -> ChangesMade:
         """Add and remove ignore patterns and sets."""
-        made = self._door(job).ignores(0, call)
+        made = self.door(job).ignores(0, call)
         self._forget(job)
         return made
 
@@ -330,7 +339,8 @@ class RunsBackend:
         out = self.folder.find(job)
         return JobDirectory(out, tracker_place(out), self._who)
 
-    def _door(self, job: int) -> DirectoryBackend:
+    def door(self, job: int) -> DirectoryBackend:
+        """The run itself, for what operators alone ask of it."""
         return DirectoryBackend(self._directory(job))
 
     @contextmanager
