@@ -40,6 +40,7 @@ from muniment.control.runs.log import (
 )
 from muniment.control.runs.page_artifacts import HooksOfPage, artifacts_of_page, hook_file, picture_of
 from muniment.control.runs.replays import Replays
+from muniment.control.runs.run_files import owner_of, stamp_of, unread_card
 from muniment.control.runs.start import start_again, start_crawl
 from muniment.control.settings_in_force import settings_in_force
 from muniment.control.tracker_location import tracker_place
@@ -59,7 +60,7 @@ from muniment.model.network.dashboard import (
     UrlStanding,
     card_of,
 )
-from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView, ResponseSums
+from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView
 from muniment.model.network.lists import ChangeList, ChangeView, PageList, ResultView
 from muniment.model.network.pipelines import PipelineView
 from muniment.model.process import Machine
@@ -128,7 +129,7 @@ class RunsBackend:
         """A run in one line; one that was never looked at is looked at the next time, when there are too many."""
         if number in self._seen or monotonic() < until:
             return self._card(number, out)
-        return _unread(number, out, "it is looked at in a moment", running=is_running(out))
+        return unread_card(number, out, "it is looked at in a moment", running=is_running(out))
 
     def card(self, job: int) -> JobCard:
         """A run in one line; raises NotFoundError."""
@@ -196,7 +197,7 @@ class RunsBackend:
         """What came in, over time; of a run that goes on, as it was some seconds ago at most."""
         out, now = self.folder.find(job), monotonic()
         at, mark, found = self._buckets.get(job, (-_PLOTS_S, None, (0, [])))
-        fresh = _stamp(out / EVENTS_FILE)
+        fresh = stamp_of(out / EVENTS_FILE)
         if mark != fresh and now - at >= _PLOTS_S:
             found = time_buckets(out)
             self._buckets[job] = now, fresh, found
@@ -357,7 +358,12 @@ class RunsBackend:
         if seen.card is not None and now - seen.at < _FRESH_S:
             return seen.card
         running = is_running(out)
-        mark = (running, _stamp(out / EVENTS_FILE), _stamp(out / "tracker.sqlite"), _stamp(out / "tracker.sqlite-wal"))
+        mark = (
+            running,
+            stamp_of(out / EVENTS_FILE),
+            stamp_of(out / "tracker.sqlite"),
+            stamp_of(out / "tracker.sqlite-wal"),
+        )
         if seen.card is None or running or mark != seen.mark:
             seen.card, seen.mark = self._looked(number, out, seen, running=running), mark
         seen.at = now
@@ -374,33 +380,7 @@ class RunsBackend:
         except NotFoundError:
             raise
         except (MunimentError, OSError) as error:
-            return _unread(number, out, str(error), running=running)
+            return unread_card(number, out, str(error), running=running)
         card = card_of(view, url, running=running, rate=seen.rate(monotonic(), view.pages.captured + view.pages.failed))
         reason = card.reason or (waits if card.state in ("running", "stopped") else "")
-        return structs.replace(card, id=number, reason=reason, by=card.by or _owner(out))
-
-
-def _owner(out: Path) -> str:
-    """Whose run it is, by its directory: a crawl of a command line keeps no name."""
-    try:
-        return out.owner()
-    except (KeyError, OSError):
-        return ""
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
-def _unread(number: int, out: Path, why_not: str, *, running: bool) -> JobCard:
-    """A run whose tracker is not there yet, or cannot be read."""
-    begun = _stamp(out / EVENTS_FILE)
-    return JobCard(
-        id=number, name=out.name, url="", state="running" if running else "stopped", reason=why_not, done=0, queued=0,
-        in_flight=0, skipped=0, failed=0, rate=0.0, bytes=0, errors=0, responses=ResponseSums(), by="", note="",
-        created_at=begun[0] // 1_000_000 if begun else 0, finished_at=None,
-    )  # fmt: skip
+        return structs.replace(card, id=number, reason=reason, by=card.by or owner_of(out))
