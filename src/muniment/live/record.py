@@ -81,10 +81,15 @@ class JobRecord:
             self._log.say(f"Received item {job.ident}.")
             self._say_without(client, job.ident)
         self.settings.ident = job.ident
-        there = job.epoch == server and typed(lambda: client.hexists(job.ident, "url"))
-        if there:
+        there = typed(lambda: client.hexists(job.ident, "url"))
+        known = there and job.epoch == server
+        if known:
             self.settings.remember(client, job)
-        self._stand(client, job, anew=not there)
+        # a record that has expired does not say what the counts have
+        counted = job.counted if not there and _same_data(job.epoch, server) else ""
+        self._stand(client, job, anew=not known, counted=counted)
+        if job.counted:
+            self._port.keep_counted("")
         self._announce(client, job)
         if job.epoch != server:
             self._port.keep_epoch(server)
@@ -113,10 +118,10 @@ class JobRecord:
                 break
         return self._port.job()
 
-    def _stand(self, client: Client, job: LiveJob, *, anew: bool, ended: bool = False) -> None:
+    def _stand(self, client: Client, job: LiveJob, *, anew: bool, counted: str = "", ended: bool = False) -> None:
         ident, log, state = self.ident, layout.log_key(self.ident), self._log.state
         fields = "counted", "log_score", "heartbeat", "last_trimmed_log_entry", AGE
-        counted, score, beat, trimmed, age = texts(typed(lambda: client.hmget(ident, *fields)) or [b""] * 5)
+        there, score, beat, trimmed, age = texts(typed(lambda: client.hmget(ident, *fields)) or [b""] * 5)
         self.beat = max(self.beat, whole_number(beat) or 0)
         before, lines = self._log.tail(state, self._options.keep)
         self._reader = self._log.reader_after(state)
@@ -130,7 +135,7 @@ class JobRecord:
                 self._trimmed = before
             self._add(pipe, lines, state.position.score)
             if not ended:
-                self._begin_run(pipe, counted, anew=anew)
+                self._begin_run(pipe, there or counted, anew=anew)
             pipe.hset(ident, mapping=layout.begun_fields(job, ident, self.pipeline_id))
             pipe.hset(ident, mapping=self._sums(state, state.position.score))
             if anew:
@@ -306,6 +311,8 @@ class JobRecord:
                     add_notice(pipe, layout.notice(job, outcome, self.pipeline_id or text_of(taken_for)))
             end_record(pipe, self.ident, fields, kept_s)
             carry_out(pipe, self._say)
+        if outcome is not None:
+            self._port.keep_counted(outcome.value)
 
     def _say(self, text: str) -> None:
         """Say once in the log of the job what is wrong in Redis."""
@@ -321,6 +328,11 @@ def _rest(job: LiveJob) -> tuple[dict[str, str], int]:
     ended_at = job.finished_at or now_ms()
     kept_s = KEPT_S - (now_ms() - ended_at) // 1000
     return {"finished_at": f"{ended_at / 1000:.3f}", "counted": job.outcome}, max(1, kept_s)
+
+
+def _same_data(one: str, other: str) -> bool:
+    """Whether two states of servers are of one database, whose server may have begun anew."""
+    return one.partition("/")[0] == other.partition("/")[0]
 
 
 def _announced(client: Client, text: str) -> bool:
