@@ -28,6 +28,8 @@ __all__ = ["FleetPlane"]
 _log = logging.getLogger(__name__)
 _MOST_RESTORED = 10
 """In a step."""
+_BEGIN_S = 0.5
+"""In a step, for jobs that are shown anew; the others of them come in the next one."""
 _SHARE = 20
 """Counting pages takes this part of the time, at most."""
 
@@ -82,8 +84,11 @@ class FleetPlane(PlaneThread):
         jobs = self._port.jobs()
         if second:
             self._each_second(client, jobs)
+        begin_until = monotonic() + _BEGIN_S
         for job in jobs:
             one = self._shown.get(job.job_id)
+            if one is None and monotonic() > begin_until:
+                continue  # the heartbeats of the others do not wait for it
             if second or one is None or one.job is not job or layout.job_channel(one.record.ident) in heard:
                 self._tend(client, job, heard)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import partial
 from typing import Any
 
@@ -57,7 +58,7 @@ class JobRecord:
         self._sent = LogState(), 0
         self._score = self._trimmed = self._heard = 0
         self._due = True
-        self._read_at = self._read_all_at = -_ALL_AGAIN_S
+        self._read_at, self._read_all_at = -_ALL_AGAIN_S, 0.0
         self._said = set[str]()
         self._left_out, self._foreign = 0, set[str]()
         self._told_at, self._told = 0.0, dict[str, str]()
@@ -260,7 +261,9 @@ class JobRecord:
     def ask(self, pipe: Any) -> None:
         """As a part of a batch: ask for what others may have changed without a word."""
         pipe.hmget(self.ident, *READ, *_CURSORS)
-        pipe.scard(layout.ignores_key(self.ident))
+        # the number of patterns says most, and is short; all of them are read from time to time
+        whole = monotonic() >= self._read_all_at
+        (pipe.smembers if whole else pipe.scard)(layout.ignores_key(self.ident))
 
     def hear(self, found: object, patterns: object) -> None:
         """Judge the answers; raises LookupError for a record that is gone."""
@@ -273,15 +276,17 @@ class JobRecord:
         self._heard = min(read)
         own = zip(("broadcaster", "analyzer"), read, strict=True)
         self._foreign |= {role for role, one in own if role in self.roles and one != self._score}
+        if isinstance(patterns, set):
+            self._read_all_at = _in_a_while()
         self._due |= not self.settings.as_written(fields, patterns)
 
     def check(self, client: Client) -> None:
-        """Take over what others want, when something says that they want it, and every 30 s."""
+        """Take over what others want, when something says that they want it."""
         now, settings = monotonic(), self.settings
-        self._due |= self._port.age() != settings.job_age or now - self._read_all_at >= _ALL_AGAIN_S
+        self._due |= self._port.age() != settings.job_age
         if not self._due or now - self._read_at < _READING_S:
             return
-        self._read_at = self._read_all_at = now
+        self._read_at, self._read_all_at = now, _in_a_while()
         job = self._port.job()
         self._due = typed(lambda: settings.sync(client, job)) is False
 
@@ -328,6 +333,11 @@ def _rest(job: LiveJob) -> tuple[dict[str, str], int]:
     ended_at = job.finished_at or now_ms()
     kept_s = KEPT_S - (now_ms() - ended_at) // 1000
     return {"finished_at": f"{ended_at / 1000:.3f}", "counted": job.outcome}, max(1, kept_s)
+
+
+def _in_a_while() -> float:
+    """When everything is read again: not of many jobs at once."""
+    return monotonic() + random.uniform(_ALL_AGAIN_S / 2, _ALL_AGAIN_S)
 
 
 def _same_data(one: str, other: str) -> bool:
