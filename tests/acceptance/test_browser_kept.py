@@ -19,7 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.logging_site import LoggingSite, plain
 from tests.support.name_server import NameServer
+from tests.support.postgres import Postgres
 from tests.support.script_site import ScriptSite, script_site
+from warc_reading import microseconds, record_at
 
 from forked import Forked
 
@@ -102,6 +104,37 @@ def test_what_pages_get_again_is_a_revisit(muniment: Any, site: ScriptSite, tmp_
     kinds = [row["record_type"] for row in rows(out) if row["url"] == shared]
     assert (kinds.count("response"), kinds.count("revisit")) == (1, 5), kinds
     assert len({row["page_id"] for row in rows(out) if row["url"] == shared}) == 6
+    assert muniment("check", out).code == 0
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_another_worker_or_an_earlier_run_has_is_a_revisit(
+    muniment: Any, site: ScriptSite, postgres: Postgres, tmp_path: Path, kind: str
+) -> None:
+    out, shared = tmp_path / "out", f"{site.base}/shared.bin"
+    site.files["/"] = ("text/html", b"".join(b"<a href=/p%d.html>p</a>" % number for number in range(12)))
+    for number in range(12):
+        page = b"<title>%d</title><script>fetch('/shared.bin')</script>" % number
+        site.files[f"/p{number}.html"] = ("text/html", page)
+    site.files["/shared.bin"] = ("application/octet-stream", bytes(5000))
+    site.headers["/shared.bin"] = {"Cache-Control": "no-store"}
+    command = ("crawl", f"{site.base}/", "-o", out, *QUICK, "--workers", "2", "--tabs", "2")
+    if kind == "postgresql":
+        command = (*command, "--database", postgres.create("kept"))
+    assert muniment(*command, "--max-pages", "5").code == 3
+    first = [row for row in rows(out) if row["url"] == shared and row["record_type"] == "response"]
+    # two workers may have begun with it at the same time
+    assert 1 <= len(first) <= 2
+    assert muniment(*command).code == 0
+    asked = [row for row in rows(out) if row["url"] == shared]
+    again = [row for row in asked if row["record_type"] == "revisit"]
+    assert (len(asked), len(again)) == (12, 12 - len(first))
+    stored = {f"<{row['record_id']}>": row for row in first}
+    for row in again:
+        record = record_at(out / row["warc_file"], row["warc_offset"], row["warc_length"])
+        original = stored[record["warc-refers-to"]]
+        assert record["warc-refers-to-target-uri"] == shared
+        assert microseconds(record["warc-refers-to-date"]) == original["started_at"]
     assert muniment("check", out).code == 0
 
 

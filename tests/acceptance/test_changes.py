@@ -317,6 +317,11 @@ def test_a_crawl_that_patterns_emptied_goes_on_when_they_are_taken_out(
 WRONG = [
     (("ignores", "add", ""), "a pattern is empty"),
     (("set", "delay"), "is not NAME=VALUE"),
+    (("set", "delay", "5"), "'delay' is not NAME=VALUE, as in delay=5"),
+    (("set", "--delay", "5"), "--delay is not an option here; write delay=5"),
+    (("set", "--per-host=5"), "--per-host is not an option here; write per-host=5"),
+    (("set", "--timeout", "-o", "x"), "write timeout=VALUE"),
+    (("set", "--level", "5"), "No such option '--level'"),
     (("set", "delay=fast"), "not a delay"),
     (("set", "dellay=1"), "there is no setting 'dellay'; min-free, per-host"),
     (("set", "user-agent=x"), "user-agent cannot be changed while a crawl runs"),

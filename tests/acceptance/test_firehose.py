@@ -80,20 +80,21 @@ def test_it_goes_on_when_redis_was_killed_and_emptied(
     muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    with muniment.start("crawl", site.url, "-o", out, "--redis", redis_server.url, "--delay", "120") as crawl:
+    with muniment.start("crawl", site.url, "-o", out, "--redis", redis_server.url, "--delay", "250") as crawl:
         ident = redis_server.working()
         with muniment.start("firehose", "--redis", redis_server.url, "--job", ident, "--since", "0") as reader:
             eventually(lambda: int(redis_server.client.hget(ident, "log_score") or 0) > 15)
             redis_server.kill()
-            time.sleep(1)
+            time.sleep(7)
             redis_server.start()
             score = int(eventually(lambda: redis_server.client.hget(ident, "log_score")))  # type: ignore[call-overload]
             eventually(lambda: int(redis_server.client.hget(ident, "log_score") or 0) > score + 10)
             redis_server.client.flushall()
-            whole = reader.stdout.read()
-        assert reader.wait(30) == 0
+            whole, warnings = reader.communicate(timeout=60)
+        assert reader.returncode == 0
         assert crawl.wait(60) == 0
     assert _lines(whole) == logged_entries(out)
+    assert [warnings.count(words) for words in ("this command waits for it", "answers again")] == [1, 1]
 
 
 def test_what_has_left_redis_is_said(muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path) -> None:
@@ -138,16 +139,16 @@ def test_all_jobs_are_followed_until_it_is_stopped(
 
 
 def test_wrong_use_is_refused(muniment: Any, redis_server: RedisServer, tmp_path: Path) -> None:
-    for command, words in (
-        ((), "give --redis URL"),
-        (("-o", tmp_path), "log.jsonl"),
-        (("-o", tmp_path, "--redis", redis_server.url), "leave --redis"),
-        (("--redis", redis_server.url, "--job", "nobody"), "no job nobody"),
-        (("--redis", redis_server.url, "--since", "3"), "--since SEQ needs one --job"),
-        (("--redis", "redis://:hunter2@127.0.0.1:1"), "a password in the address"),
-        (("--redis", "redis://127.0.0.1:1", "--no-follow"), "cannot be read"),
+    for command, words, code in (
+        ((), "give --redis URL", 2),
+        (("-o", tmp_path), "log.jsonl", 2),
+        (("-o", tmp_path, "--redis", redis_server.url), "leave --redis", 2),
+        (("--redis", redis_server.url, "--job", "nobody"), "no job nobody", 2),
+        (("--redis", redis_server.url, "--since", "3"), "--since SEQ needs one --job", 2),
+        (("--redis", "redis://:hunter2@127.0.0.1:1"), "a password in the address", 2),
+        (("--redis", "redis://127.0.0.1:1", "--no-follow"), "cannot be read", 3),
     ):
         refused = muniment("firehose", *command)
-        assert refused.code == 2
+        assert refused.code == code
         assert words in refused.stderr
         assert "hunter2" not in refused.stderr

@@ -18,6 +18,7 @@ from tests.support.gated_site import GatedSite
 from tests.support.postgres import Postgres
 
 SITE = "https://example.com/"
+RULES = f'[{{"prefix":"{SITE}","skip":true}}]'
 Ask = Callable[..., Any]
 
 
@@ -88,6 +89,11 @@ def test_every_verb_by_every_door(ask: Ask, tmp_path: Path) -> None:
     assert ask("job", "rules", job, rules, "--dry-run")["skipped"] == 1
     assert [one["what"] for one in ask("job", "rules", job, rules)] == ["rules"]
     assert ask("job", "rules", job) == [{"prefix": SITE, "skip": True}]
+    assert ask("job", "rules", job, "--version", 1) == []
+    before = tmp_path / "before.json"
+    before.write_text(ask("job", "rules", job, as_json=False))
+    rules.write_text("[]")
+    assert [ask("job", "rules", job, file)[0]["after"] for file in (rules, before)] == ["", RULES]
     assert [ask(*words)["pages"] for words in (
         ("job", "stash", job + 1), ("job", "unstash", job + 1, 1), ("job", "nice", job + 1, 4, "--host", "example.com")
     )] == [1, 1, 1]  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from tests.support.gated_site import Answer, GatedSite
 from tests.support.live_site import linked_pages, logged_entries
@@ -221,7 +222,7 @@ def test_odd_statuses_and_failures_are_counted(muniment: Any, redis_server: Redi
     assert all(entry["is_warning"] for entry in downloads if 400 <= entry["response_code"] < 500)
 
 
-@pytest.mark.points(19, 29, 50)
+@pytest.mark.points(8, 19, 29, 50)
 def test_a_stopped_job_is_taken_up_again(muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path) -> None:
     redis, out = redis_server.client, tmp_path / "out"
     command = "crawl", site.url, "-o", out, "--redis", redis_server.url
@@ -229,8 +230,14 @@ def test_a_stopped_job_is_taken_up_again(muniment: Any, redis_server: RedisServe
         ident = redis_server.working()
         eventually(lambda: int(redis.hget(ident, "log_score") or 0) > 4)
         assert redis.hget(ident, "finished_at") is None
-        started = redis.hget(ident, "started_at")
+        started, pipeline = redis.hget(ident, "started_at"), str(redis.hget(ident, "pipeline_id"))
+        for worker in (servers := psutil.Process(site.pid).children()):
+            worker.suspend()
+        time.sleep(1)
         crawl.send_signal(signal.SIGINT)
+        eventually(lambda: redis.hget(pipeline, "status") == "Stopping")
+        for worker in servers:
+            worker.resume()
         assert crawl.wait(30) == 3
     assert redis.hget(ident, "finished_at") is not None
     assert (redis.llen("working"), redis.hexists(ident, "counted"), redis.get("jobs_completed")) == (0, False, None)

@@ -36,12 +36,12 @@ def _log(redis: Any, ident: str) -> list[dict[str, Any]]:
     return [json.loads(entry) for entry in redis.zrange(f"{ident}_log", 0, -1)]
 
 
-@pytest.mark.points(6, 7, 8, 11, 13, 20, 26, 28, 29, 30, 36, 37, 38, 40, 41, 44, 46, 47, 48, 50)
+@pytest.mark.points(6, 7, 8, 11, 13, 20, 21, 26, 28, 29, 30, 34, 36, 37, 38, 40, 41, 44, 46, 47, 48, 50)
 def test_a_job_of_the_bot_is_crawled_and_told_of(served: Served, redis_server: RedisServer, site: Nginx) -> None:
     redis, bot = redis_server.client, Bot(redis_server.client)
     token = served.register("berlin-1")
     with served.serve() as serve, served.pipeline(token) as pipeline:
-        ident = bot.queue(site.url, note="why", user_agent="Bot/1")
+        ident = bot.queue(site.url, note="why", user_agent="Bot/1", grabber="phantomjs", youtube_dl="true")
         assert redis_server.working() == ident
         eventually(lambda: redis.hget(ident, "finished_at"))
         assert redis.hget(ident, "pipeline_id") in redis.lrange("pipelines", 0, -1)
@@ -65,6 +65,11 @@ def test_a_job_of_the_bot_is_crawled_and_told_of(served: Served, redis_server: R
     assert sorted(downloads) == sorted(f"{site.url.rstrip('/')}{request.uri}" for request in requests)
     said = [entry["message"] for entry in log if entry["type"] == "stdout"]
     assert (said[0], said[-1]) == (f"Received item {ident}.", f"Finished RsyncUpload for Item {ident}")
+    assert [line for line in said if "has no effect" in line] == [
+        "grabber=phantomjs has no effect: Muniment does not run it.",
+        "youtube_dl=true has no effect: Muniment does not run it.",
+    ]
+    assert (job["grabber"], job["youtube_dl"]) == ("phantomjs", "true")
     assert (job["counted"], job["note"], job["started_by"], job["url"]) == ("completed", "why", "nick", site.url)
     assert (redis.get("jobs_completed"), redis.llen("working"), redis.llen("pending")) == ("1", 0, 0)
     assert 0 < redis.ttl(ident) <= 172_800

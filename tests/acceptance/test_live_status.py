@@ -95,12 +95,20 @@ def test_rebuild_writes_all_of_a_job_anew(
 def test_wrong_use_is_refused(muniment: Any, site: Nginx, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert muniment("crawl", site.url, "-o", out, "--max-pages", "1").code == 3
-    for command, words in (
-        (("status",), "give --redis URL"),
-        (("status", "--redis", "redis://127.0.0.1:1"), "cannot be read"),
-        (("status", "-o", out), "Redis never had this job"),
-        (("rebuild", "-o", out), "Redis never had this job"),
+    for command, words, code in (
+        (("status",), "give --redis URL", 2),
+        (("status", "--redis", "redis://127.0.0.1:1"), "cannot be read", 3),
+        (("status", "-o", out), "Redis never had this job", 2),
+        (("rebuild", "-o", out), "Redis never had this job", 2),
     ):
         refused = muniment("live", *command)
-        assert refused.code == 2
+        assert (refused.code, len(refused.stderr.splitlines())) == (code, 1)
         assert words in refused.stderr
+
+
+def test_a_server_that_lets_nobody_in_is_wrong_use(muniment: Any, redis_server: RedisServer) -> None:
+    """One that is away may be asked again; a password that is missing, or wrong, stays so."""
+    redis_server.client.config_set("requirepass", "hunter2")
+    for given in ({}, {"MUNIMENT_REDIS_PASSWORD": "wrong"}):
+        refused = muniment("live", "status", "--redis", redis_server.url, **given)
+        assert (refused.code, len(refused.stderr.splitlines())) == (2, 1)

@@ -17,10 +17,10 @@ from muniment.control.verbs.settings import set_values
 from muniment.errors import UsageError
 from muniment.model.change import ChangeMade
 from muniment.model.job import JobTerms
-from muniment.rules.changes import changeable, parse_assignments, parse_nice
+from muniment.rules.changes import as_assignment, changeable, parse_assignments, parse_nice
 from muniment.settings.environment import operator_name
 
-__all__ = ["set_", "tell_changes", "the_job"]
+__all__ = ["AssignmentCommand", "set_", "tell_changes", "the_job"]
 
 
 _NAMES = ", ".join(changeable())
@@ -28,8 +28,25 @@ _WHY = "explanation"
 """A term of the job, which is beside its settings."""
 
 
+class AssignmentCommand(click.Command):
+    """A command that takes `NAME=VALUE`; a complaint about a setting that is given as an option says so."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the arguments."""
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            at = next((n for n, one in enumerate(given) if one.partition("=")[0] == error.option_name), None)
+            if at is None or (meant := as_assignment(given[at], given[at + 1 :])) is None:
+                raise
+            raise UsageError(f"{error.option_name} is not an option here; write {meant}") from None
+
+
 @click.command(
-    "set", epilog=f"Names: {_NAMES}, explanation, and nice with --host or --prefix. The value none removes a limit."
+    "set",
+    cls=AssignmentCommand,
+    epilog=f"Names: {_NAMES}, explanation, and nice with --host or --prefix. The value none removes a limit.",
 )
 @click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
 @click.option("--host", default="", metavar="H", help="With nice=N: pages of this host; *.H includes its subdomains.")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +15,8 @@ from muniment.archive.export.cdxj import COLUMNS, RequestAt, cdxj_lines, request
 from muniment.archive.export.gather import directory_of, path_now, row_sources, snapshot
 from muniment.archive.export.pages import is_page
 from muniment.archive.export.target import export_to, export_whole
-from muniment.archive.export.wacz import Gathered, WaczOptions, gather, write_wacz
+from muniment.archive.export.wacz import WaczOptions, write_wacz
+from muniment.archive.export.wacz_rows import ArchiveRows, read_rows
 from muniment.archive.index.read import batches
 from muniment.control.indexes import check_indexes, paths_of
 from muniment.errors import ArchiveError, DiskFullError, UsageError
@@ -96,21 +95,12 @@ def export_wacz(patterns: Sequence[str], file: str, options: WaczOptions, *, for
     _check_target(file, paths, force=force)
     check_indexes(paths)
     with export_whole(file) as target:
-        gathered = _gathered(paths, options)
+        rows = _rows(paths, options.main_url)
         try:
-            sums = write_wacz(target, gathered, options)
+            sums = write_wacz(target, rows, options)
         finally:
-            gathered.close()
-        size, digest = _sums_of(target)
-    return ExportReport(file, size, digest, sums.warc_files, sums.records, sums.pages)
-
-
-def _sums_of(file: IO[bytes]) -> tuple[int, str]:
-    file.seek(0)
-    digest = hashlib.sha256()
-    while piece := file.read(1 << 20):
-        digest.update(piece)
-    return file.tell(), digest.hexdigest()
+            rows.close()
+    return ExportReport(file, sums.file.bytes, sums.file.sha256, sums.warc_files, sums.records, sums.pages)
 
 
 def _normalised(url: str) -> str:
@@ -120,15 +110,15 @@ def _normalised(url: str) -> str:
     return found
 
 
-def _gathered(paths: Sequence[Path], options: WaczOptions) -> Gathered:
+def _rows(paths: Sequence[Path], main_url: str) -> ArchiveRows:
     for _ in range(_READS - 1):
         try:
-            return gather(snapshot(paths), options)
+            return read_rows(snapshot(paths), main_url)
         except DiskFullError:
             raise
         except (ArchiveError, FileNotFoundError):
             continue
-    return gather(snapshot(paths), options)
+    return read_rows(snapshot(paths), main_url)
 
 
 def _check_target(file: str, paths: Sequence[Path], *, force: bool) -> None:

@@ -10,7 +10,7 @@ from turbohtml import TokenType, tokenize
 
 from muniment.extract.charset import decode, label
 
-__all__ = ["PageText", "document_text", "page_text"]
+__all__ = ["PageText", "document_text", "early_title", "page_text"]
 
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "iframe", "noframes", "noembed", "textarea", "svg"})
 _BREAKS = frozenset(
@@ -42,27 +42,51 @@ class PageText(Struct, frozen=True):
 
 def page_text(payload: bytes, content_type: str, *, with_text: bool = False) -> PageText:
     """Title, and visible text if asked for, of a document without content coding; whatever its bytes."""
-    title: list[str] = []
-    lines: list[list[str]] = [[]]
-    inside = ""
-    for token in islice(tokenize(document_text(payload, content_type)), _MOST_TOKENS):
-        kind, tag = token.type, token.tag or ""
-        if kind is TokenType.TEXT:
-            if inside == "title":
-                title.append(token.data or "")
-            elif with_text and not inside:
-                lines[-1].append(token.data or "")
-        elif kind is TokenType.START_TAG:
-            if not inside and (tag in _UNSEEN or (tag == "title" and not title)):
-                inside = tag
-        elif kind is TokenType.END_TAG and tag == inside:
-            if tag == "title" and not with_text:
-                break
-            inside = ""
-        if with_text and tag in _BREAKS and lines[-1]:
-            lines.append([])
-    told = (" ".join("".join(line).split()) for line in lines)
-    return PageText(" ".join("".join(title).split())[:_LONGEST_TITLE], "\n".join(filter(None, told)))
+    reader = _Reader(with_text=with_text)
+    reader.read(document_text(payload, content_type))
+    return reader.words()
+
+
+def early_title(start: bytes, content_type: str) -> str | None:
+    """The title of a document of which only the start is given; None when the title does not end in it."""
+    reader = _Reader(with_text=False)
+    return reader.words().title if reader.read(document_text(start, content_type)) else None
+
+
+class _Reader:
+    """Takes the words out of tokens."""
+
+    def __init__(self, *, with_text: bool) -> None:
+        self._with_text, self._title, self._inside = with_text, list[str](), ""
+        self._lines: list[list[str]] = [[]]
+
+    def read(self, text: str) -> bool:
+        """Whether the title ended, after which only its text is asked for."""
+        for token in islice(tokenize(text), _MOST_TOKENS):
+            kind, tag = token.type, token.tag or ""
+            if kind is TokenType.TEXT:
+                self._take(token.data or "")
+            elif kind is TokenType.START_TAG:
+                if not self._inside and (tag in _UNSEEN or (tag == "title" and not self._title)):
+                    self._inside = tag
+            elif kind is TokenType.END_TAG and tag == self._inside:
+                if tag == "title" and not self._with_text:
+                    return True
+                self._inside = ""
+            if self._with_text and tag in _BREAKS and self._lines[-1]:
+                self._lines.append([])
+        return False
+
+    def _take(self, text: str) -> None:
+        if self._inside == "title":
+            self._title.append(text)
+        elif self._with_text and not self._inside:
+            self._lines[-1].append(text)
+
+    def words(self) -> PageText:
+        """What was read."""
+        lines = (" ".join("".join(line).split()) for line in self._lines)
+        return PageText(" ".join("".join(self._title).split())[:_LONGEST_TITLE], "\n".join(filter(None, lines)))
 
 
 def document_text(payload: bytes, content_type: str) -> str:

@@ -9,10 +9,11 @@ from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.retry import Retry
 
 from muniment.clock import monotonic, now_ms
+from muniment.errors import ServerLostError, UsageError
 from muniment.live.address import RedisAddress
 
 __all__ = [
@@ -43,7 +44,7 @@ class RedisLink:
     """Makes connections, one after the other is lost."""
 
     def __init__(self, address: RedisAddress, password: str, without: str = "the crawl goes on without it") -> None:
-        """`without` is what a complaint says of the time until it answers."""
+        """`without` is what a warning says of the time until it answers; empty: there is no warning."""
         self.address, self._without = address, without
         self._options = {
             **address.options(password),
@@ -60,7 +61,9 @@ class RedisLink:
         self.fault_at = 0
         """When that was, in Unix ms."""
         self._pubsub: Any = None
-        self._next, self._complained, self._lost = 0.0, -_COMPLAIN_S, False
+        self._next, self._complained, self._refused = 0.0, -_COMPLAIN_S, False
+        self._warned = False
+        """There was a warning of this outage."""
 
     def connect(self, *, wait: bool = False) -> Client | None:
         """The client, when there is a server that answers; with `wait`, not before it is time to ask again."""
@@ -81,20 +84,28 @@ class RedisLink:
         self.client = client
         return client
 
+    def needed(self) -> Client:
+        """The client; raises ServerLostError when no server answers, UsageError when it lets nobody in."""
+        client = self.connect()
+        if client is None:
+            kind = UsageError if self._refused else ServerLostError
+            raise kind(f"Redis at {self.address} cannot be read: {self.fault}")
+        return client
+
     def worked(self) -> None:
         """A step was carried out; a server that answers may still refuse every write."""
-        if self._lost and self.client is not None:
+        if self._warned and self.client is not None:
             _log.warning("Redis at %s answers again", self.address)
-            self._lost = False
+            self._warned = False
 
     def complain(self, error: BaseException) -> None:
-        """Give the connection up for a moment; said every 5 s at most."""
+        """Give the connection up for a moment; said once in an outage, and every 5 s at most."""
         self.close()
         self._next = monotonic() + _AGAIN_S
-        self._lost = True
         self.fault, self.fault_at = " ".join(str(error).split())[:200], now_ms()
-        if monotonic() - self._complained >= _COMPLAIN_S:
-            self._complained = monotonic()
+        self._refused = isinstance(error, AuthenticationError | ResponseError)
+        if self._without and not self._warned and monotonic() - self._complained >= _COMPLAIN_S:
+            self._complained, self._warned = monotonic(), True
             _log.warning("Redis at %s cannot be used, %s: %s", self.address, self._without, self.fault)
 
     def listen(self, *channels: str) -> None:

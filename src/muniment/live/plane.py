@@ -8,7 +8,7 @@ from muniment.live.pipelines import PipelineRecord
 from muniment.live.plane_thread import PlaneThread
 from muniment.live.reaper import Reaper
 from muniment.live.record import JobRecord
-from muniment.model.event import EventBatch, FinishEvent, Snapshot
+from muniment.model.event import EventBatch, FinishEvent, Snapshot, StopEvent
 from muniment.model.network.live import LiveJob
 
 __all__ = ["Plane"]
@@ -22,6 +22,7 @@ class Plane(PlaneThread):
         self._record, self._pipeline, self._reaper = record, pipeline, reaper
         self._last: LiveJob | None = None
         self._beats = self._beaten = 0
+        self._stopping = False
 
     def take(self, batch: EventBatch) -> None:
         """Hear of the crawl: that it goes on, and how many pages it has."""
@@ -30,6 +31,8 @@ class Plane(PlaneThread):
                 self._beats += 1
                 have = event.captured + event.failed + event.queued + event.in_flight
                 self._record.queued = max(self._record.queued, have)
+            elif isinstance(event, StopEvent):
+                self._stopping = True
             elif isinstance(event, FinishEvent):
                 # a short run gives no snapshot
                 self._record.queued = max(self._record.queued, event.captured + event.failed + event.queued)
@@ -58,7 +61,7 @@ class Plane(PlaneThread):
         self._record.send(client, beat=second)
 
     def _each_second(self, client: Client) -> None:
-        self._pipeline.report(client)
+        self._pipeline.report(client, stopping=self._stopping)
         if self._beats != self._beaten:
             # a loop that stands still gives no snapshot
             self._beaten = self._beats

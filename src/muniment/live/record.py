@@ -28,7 +28,9 @@ _ALL_AGAIN_S, _READING_S = 30.0, 0.25
 _STANDING_S = 5.0
 _CURSORS = ("last_broadcasted_log_entry", "last_analyzed_log_entry")
 _ENDED = ("finished_at", "aborted", "counted")
-_MOST_SAID, _MOST_ANNOUNCED = 1000, 1000
+_OTHER_PROGRAMS = ("grabber", "youtube_dl")
+"""Fields that ask for programs of ArchiveBot's pipelines."""
+_MOST_SAID, _MOST_ANNOUNCED, _MOST_NAME = 1000, 1000, 60
 _ANNOUNCED_S = 30 * 86_400
 
 
@@ -77,6 +79,7 @@ class JobRecord:
             job = self._named(client, job)
         if not self.ident:
             self._log.say(f"Received item {job.ident}.")
+            self._say_without(client, job.ident)
         self.settings.ident = job.ident
         there = job.epoch == server and typed(lambda: client.hexists(job.ident, "url"))
         if there:
@@ -86,6 +89,13 @@ class JobRecord:
         if job.epoch != server:
             self._port.keep_epoch(server)
         self._due = True
+
+    def _say_without(self, client: Client, ident: str) -> None:
+        """Say which programs the record asks for, and Muniment does not run."""
+        asked = typed(lambda: client.hmget(ident, _OTHER_PROGRAMS)) or ()
+        for name, program in zip(_OTHER_PROGRAMS, texts(asked), strict=False):
+            if program:
+                self._say(f"{name}={program[:_MOST_NAME]} has no effect: Muniment does not run it.")
 
     def restore(self, client: Client, server: str) -> None:
         """Have the record of a job that has ended stand again on a server in this state, for the rest of its time."""

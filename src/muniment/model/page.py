@@ -9,6 +9,7 @@ from functools import cache
 
 from msgspec import Struct
 
+from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
 from muniment.model.hooks.runs import CapturedPage
 from muniment.model.result import Result
@@ -178,3 +179,5 @@ class FinishBatch(Struct, frozen=True, array_like=True):
     """What answers set since the last batch, those of these pages included."""
     captured: list[CapturedPage] = []
     """Where hooks are on: those of the pages that they run for."""
+    payloads: list[tuple[bytes, EarlierCapture]] = []
+    """Those that browsers and hooks asked for, recorded here for the first time, by digest."""

@@ -236,7 +236,7 @@ class PipelineQueue:
         return FinishOutcome([page.page_id for page in batch.pages], [], self._changed())
 
     def _remember(self, batch: FinishBatch) -> None:
-        captures = []
+        captures = list(batch.payloads)
         for page in batch.pages:
             claim = self._out.get(page.page_id)
             if page.payload and claim is not None:

@@ -98,8 +98,7 @@ class ServerBackend:
 
     def rules(self, job_id: int, version: int | None = None) -> RulesView:
         """The rules in force, or an older version of them."""
-        which = "" if version is None else f"?version={version}"
-        return self._client.get(f"{_job(job_id)}/rules{which}", RulesView)
+        return self._client.get(f"{_job(job_id)}/rules", RulesView, version=version or 0)
 
     def set_rules(self, job_id: int, call: RulesCall) -> ChangesMade:
         """Put other rules in place of those in force."""

@@ -13,6 +13,7 @@ from muniment.settings.option_table import DelayRange, Option, Settings, options
 from muniment.settings.values import parse_number
 
 __all__ = [
+    "as_assignment",
     "change_settings",
     "changeable",
     "kept_settings",
@@ -24,6 +25,7 @@ __all__ = [
 
 NONE = "none"
 """How the absence of a limit is written."""
+_EXAMPLE = "delay=250"
 
 
 def changeable() -> list[str]:
@@ -34,12 +36,24 @@ def changeable() -> list[str]:
 def parse_assignments(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Name and value of each `NAME=VALUE`; raises UsageError for anything else."""
     made = []
-    for text in texts:
+    for number, text in enumerate(texts, 1):
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UsageError(f"{text!r} is not NAME=VALUE, as in delay=250")
+            raise UsageError(f"{text!r} is not NAME=VALUE, as in {_meant(text, texts[number:])}")
         made.append((name.strip(), value.strip()))
     return tuple(made)
+
+
+def as_assignment(option: str, rest: Sequence[str]) -> str | None:
+    """How an option, with what follows it, is written as `NAME=VALUE`; None for what no change sets."""
+    name, equals, value = option.lstrip("-").partition("=")
+    return _meant(name, [value] if equals else rest) if name in changeable() else None
+
+
+def _meant(name: str, rest: Sequence[str]) -> str:
+    if name not in changeable():
+        return _EXAMPLE
+    return f"{name}={rest[0]}" if rest and "=" not in rest[0] and rest[0][:1] != "-" else f"{name}=VALUE"
 
 
 def parse_nice(text: str) -> int | None:

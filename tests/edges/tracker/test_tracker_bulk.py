@@ -21,6 +21,7 @@ from tracker_harness import A, Tracker, site
 
 from muniment.control.why import why
 from muniment.errors import ProtocolError
+from muniment.model.capture import EarlierCapture
 from muniment.model.place import TrackerPlace
 from muniment.tracker.queue import page_keys, payloads
 from muniment.tracker.queue.lost_captures import wait_again
@@ -189,9 +190,29 @@ def test_a_lost_payload_is_forgotten_wherever_it_lies(tracker: Make, together: i
     assert sorted(records(job)) == [0, 1, 2, 3]
 
 
+def test_payloads_of_what_pages_asked_for_have_their_own_urls(tracker: Make, together: int) -> None:
+    job = tracker(*SITES)
+    beside = EarlierCapture("http://cdn.example/app.js", 7, record(99))
+    claim = job.take(SITES[0])
+    batch = finish_batch([finished(claim, payload=digest(0), record_id=record(0))])
+    job.frontier.finish(structs.replace(batch, payloads=[(digest(9), beside)]), 0, 0)
+    assert job.frontier.payloads.known([digest(9)]) == {digest(9): beside}
+    # a page that brings it later is not its first capture
+    captured(job, 1, by=9)
+    captured(job, 2, 3)
+    assert records(job)[9] == (beside.url, 99)
+    job.reopen()
+    assert records(job) == {0: (SITES[0], 0), 2: (SITES[2], 2), 3: (SITES[3], 3), 9: (beside.url, 99)}
+    lost = structs.replace(capture(beside.url, record=UUID(int=99)), digest=digest(9).hex())
+    job.frontier.fetch_again([lost])
+    assert sorted(records(job)) == [0, 2, 3]
+
+
 def test_pages_that_wait_again_have_no_payload(tracker: Make, together: int) -> None:
     job = tracker(*SITES)
     captured(job, 0, 1, 2, 3)
+    beside = EarlierCapture("http://cdn.example/app.js", 7, record(99))
+    job.frontier.finish(structs.replace(finish_batch([]), payloads=[(digest(9), beside)]), 0, 0)
     wait_again(job.db, job.job_id, [1, 3], 3)
     job.reopen()
     assert sorted(records(job)) == [1, 3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import psutil
@@ -15,6 +15,8 @@ from tests.support.postgres import Postgres
 
 from muniment.errors import TrackerLostError
 from muniment.model.place import TrackerPlace
+from muniment.tracker.db import postgresql
+from muniment.tracker.db.postgresql import PostgresDatabase
 from muniment.web import database_thread, state
 from muniment.web.database_thread import DatabaseThread
 
@@ -73,6 +75,26 @@ def test_a_database_that_is_away_or_frozen_is_told_of_and_waited_for(
             until(server, "/readyz", lambda answer: answer.status == 200)
             until(server, "/v1/jobs", lambda answer: answer.status == 200)
             until(server, "/v1/server", lambda answer: answer.status == 200)
+
+
+def test_a_connection_whose_number_was_taken_meanwhile_is_opened_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql, "_SERVERS_PATIENCE_S", 0.5)
+    with Postgres() as database, ExitStack() as newcomers:
+        place = TrackerPlace(tmp_path, database.create("taken"))
+        with ApiServer(place).make_tokens() as server:
+            all_say(server, 200, 201)
+            database.stop()
+            database.start()
+            for _ in range(8):
+                newcomers.enter_context(closing(PostgresDatabase.open(place.database, "")))
+            for path in ("/v1/jobs", "/v1/server", "/readyz"):
+                until(server, path, lambda answer: answer.status == 200)
+            end = time.monotonic() + 30
+            while (answer := server.call("POST", "/v1/jobs", ORDER)).status != 201:
+                assert (answer.status, answer.code) == (503, "database")
+                assert time.monotonic() < end
 
 
 def test_what_one_server_is_told_the_other_ones_pipelines_hear(on_postgresql: ApiServer) -> None:

@@ -38,11 +38,15 @@ class _Link:
 
 
 class _Payloads:
+    def __init__(self) -> None:
+        self.kept: dict[bytes, EarlierCapture] = {}
+
     def known(self, digests: Sequence[bytes]) -> dict[bytes, EarlierCapture]:
-        return {}
+        return {digest: self.kept[digest] for digest in digests if digest in self.kept}
 
     def remember(self, captures: Iterable[tuple[bytes, EarlierCapture]]) -> None:
-        """Nothing is looked up here."""
+        for digest, earlier in captures:
+            self.kept.setdefault(digest, earlier)
 
     def forget(self, lost: Sequence[tuple[bytes, bytes]]) -> None:
         """Nothing is kept."""
@@ -105,6 +109,17 @@ def test_pages_come_go_out_and_go_back_into_the_stock_in_their_order() -> None:
         assert link.released == [([(1, 9)], True)]
         assert [page.page_id for call in link.finished for page in call.pages] == [2, 3]
         assert queue.held == 0
+
+    with_queue(use)
+
+
+def test_payloads_of_what_pages_asked_for_stay_in_the_directory() -> None:
+    async def use(queue: PipelineQueue, link: _Link) -> None:
+        queue.take(pages_of(1))
+        await handed_out(queue, 1)
+        beside = EarlierCapture("http://cdn.example/app.js", 7, b"r" * 16)
+        await queue.finish(FinishRequest(1, FinishBatch([finished(one(1))], [], payloads=[(b"d" * 20, beside)]), 0, 0))
+        assert await queue.known([b"d" * 20, b"e" * 20]) == {b"d" * 20: beside}
 
     with_queue(use)
 

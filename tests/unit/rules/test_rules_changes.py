@@ -6,7 +6,7 @@ import pytest
 
 from muniment.errors import UsageError
 from muniment.model.change import ChangeMade
-from muniment.rules.changes import change_settings, changeable, kept_settings, parse_assignments
+from muniment.rules.changes import as_assignment, change_settings, changeable, kept_settings, parse_assignments
 from muniment.settings.option_table import DelayRange, Settings
 
 
@@ -72,6 +72,21 @@ def test_assignments():
     for text in ("a", "=b", ""):
         with pytest.raises(UsageError, match="NAME=VALUE"):
             parse_assignments([text])
+
+
+@pytest.mark.parametrize(
+    ("option", "rest", "meant"),
+    [
+        ("--delay", ["5"], "delay=5"),
+        ("--delay=5", ["x"], "delay=5"),
+        ("--delay", [], "delay=VALUE"),
+        ("--delay", ["--quiet"], "delay=VALUE"),
+        ("--delay", ["tries=2"], "delay=VALUE"),
+        ("--level", ["5"], None),
+    ],
+)
+def test_an_option_is_written_as_an_assignment(option, rest, meant):
+    assert as_assignment(option, rest) == meant
 
 
 def test_a_changed_value_stays_while_the_command_line_says_the_same():

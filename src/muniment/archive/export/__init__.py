@@ -1,4 +1,4 @@
 """Export: an archive as one WACZ, or its index as CDXJ.
 
-Others import: cdxj, gather, pages, surt, target, wacz.
+Others import: cdxj, gather, pages, surt, target, wacz, wacz_rows.
 """

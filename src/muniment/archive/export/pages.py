@@ -16,7 +16,7 @@ from muniment.archive.warc.inflate import DamageError
 from muniment.archive.warc.stored import read_message
 from muniment.clock import iso_us
 from muniment.extract import coding
-from muniment.extract.text import PageText, page_text
+from muniment.extract.text import PageText, early_title, page_text
 
 __all__ = ["HTML", "PackagePages", "PageRow", "is_page", "is_start", "list_head", "page_time", "words_of"]
 
@@ -25,6 +25,8 @@ HTML = re.compile(r"\s*(?:text/html|application/xhtml\+xml)\b", re.IGNORECASE)
 _RESPONSE = re.compile(rb"^warc-type:[ \t]*response[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 _MOST_READ = 4 << 20
 """Bytes of a record that are read for the title and the text of its page."""
+_MOST_EARLY = 16 << 10
+"""Bytes of a record in which its title is looked for first: most titles are there."""
 _MOST_TEXT = 1 << 20
 """Characters of a page's text."""
 
@@ -74,17 +76,28 @@ def words_of(pieces: Iterator[bytes], content_type: str, *, with_text: bool) -> 
     record = b"".join(_up_to(pieces, _MOST_READ))
     for _ in pieces:  # to its end: a member is as sound as its checksum
         pass
-    header, found, block = record.partition(b"\r\n\r\n")
-    if not found or not header.startswith(b"WARC/"):
+    end = record.find(b"\r\n\r\n")
+    header = record[:end]
+    if end < 0 or not header.startswith(b"WARC/"):
         raise DamageError("not a whole record header")
-    head, body = read_message(iter((block,)))
-    if head is None or not _RESPONSE.search(header):
+    if not _RESPONSE.search(header):
         return PageText("", "")
-    payload = b"".join(body)
-    fields = dict(reversed(head.headers))
-    plain = coding.decode(payload, fields.get("content-encoding", ""), _MOST_READ)
-    words = page_text(plain, fields.get("content-type", content_type), with_text=with_text)
+    if not with_text:
+        title = early_title(*_payload(record[end + 4 : end + _MOST_EARLY], content_type))
+        if title is not None:
+            return PageText(title, "")
+    words = page_text(*_payload(record[end + 4 :], content_type), with_text=with_text)
     return PageText(words.title, words.text[:_MOST_TEXT])
+
+
+def _payload(block: bytes, content_type: str) -> tuple[bytes, str]:
+    """The document in a response, without its codings, and its type."""
+    head, body = read_message(iter((block,)))
+    if head is None:
+        return b"", content_type
+    fields = dict(reversed(head.headers))
+    plain = coding.decode(b"".join(body), fields.get("content-encoding", ""), _MOST_READ)
+    return plain, fields.get("content-type", content_type)
 
 
 def _up_to(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:

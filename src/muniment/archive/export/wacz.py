@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
-from itertools import groupby
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import IO
 
-import pyarrow as pa
 from msgspec import Struct
 
-from muniment.archive.export.cdxj import COLUMNS, LineSorter, cdxj_lines, requests_in
-from muniment.archive.export.gather import ArchiveSnapshot, WarcFile
-from muniment.archive.export.pages import PackagePages, PageRow, is_page, is_start, list_head, page_time
-from muniment.archive.export.target import BlockWriter
+from muniment.archive.export.gather import WarcFile
+from muniment.archive.export.pages import PackagePages, list_head, page_time
+from muniment.archive.export.target import BlockWriter, FileSums
 from muniment.archive.export.wacz_package import Description, WaczPackage, pieces_of
-from muniment.archive.export.walk import RecordRow, row_line, row_of, walk_file
-from muniment.errors import ArchiveError, UsageError
-from muniment.model.capture import LISTED_AGAIN
+from muniment.archive.export.wacz_rows import ArchiveRows
+from muniment.archive.export.walk import FoundPage, WalkRange, ranges_of, row_of, walk
+from muniment.errors import ArchiveError
 
-__all__ = ["Gathered", "WaczOptions", "WaczSums", "gather", "write_wacz"]
+__all__ = ["WaczOptions", "WaczSums", "write_wacz"]
 
-_COLUMNS = (*COLUMNS, "error", "depth")
-_DIGEST_BYTES = 20
+_THREADS = 3
+"""One copies, one makes the index, one walks; then all of them walk."""
+
+_AHEAD = 8
+"""Ranges of files whose pages may wait for their turn."""
 
 
 class WaczOptions(Struct, frozen=True, kw_only=True):
@@ -45,164 +46,106 @@ class WaczOptions(Struct, frozen=True, kw_only=True):
 class WaczSums(Struct, frozen=True):
     """What a WACZ holds."""
 
+    file: FileSums
     warc_files: int
     records: int
     pages: int
 
 
-class Gathered:
-    """What the rows of a snapshot say, in temporary files where it is much."""
-
-    def __init__(self, files: list[WarcFile], main_url: str) -> None:
-        self.files, self._main_url = files, main_url
-        self._stack = ExitStack()
-        self.lines = self._stack.enter_context(LineSorter())
-        self.rows = self._stack.enter_context(LineSorter())
-        self.revisited: set[bytes] = set()
-        """Digests of pages that are revisits."""
-        self.records = self.newest = 0
-        self._main: tuple[int, int, str] | None = None
-        by_entry = {file.entry: file for file in files}
-        self._request_at = requests_in(lambda entry: by_entry[entry].path)
-        self._numbers = {file.entry: number for number, file in enumerate(files)}
-
-    def close(self) -> None:
-        """Remove the temporary files."""
-        self._stack.close()
-
-    @property
-    def main(self) -> tuple[str, int]:
-        """The main page's URL, and when it was captured (Unix microseconds)."""
-        return (self._main[2], self._main[1]) if self._main else ("", 0)
-
-    def take(self, batch: pa.RecordBatch) -> None:
-        """Take in rows with the columns of `_COLUMNS`. Raises OSError."""
-        for line in cdxj_lines(batch, self._request_at):
-            self.lines.add(line)
-            self.records += 1
-        for row in batch.to_pylist():
-            if row["found_as"] != LISTED_AGAIN:
-                self._take_row(row)
-
-    def _take_row(self, row: dict[str, object]) -> None:
-        url, at, found_as = str(row["url"]), int(str(row["started_at"])), str(row["found_as"])
-        status, error, depth = int(str(row["status"])), str(row["error"]), int(str(row["depth"]))
-        kind, digest = str(row["content_type"]), str(row["digest"])
-        start, revisit = is_start(depth, found_as), row["record_type"] == "revisit"
-        page = None
-        if is_page(status, error, depth, found_as, kind):
-            page = PageRow(url, at, start, digest, revisit)
-            if revisit and len(digest) == 2 * _DIGEST_BYTES:
-                self.revisited.add(bytes.fromhex(digest))
-        self.newest = max(self.newest, at)
-        self._consider(url, at, page is not None, start=start, complete=not error)
-        record = RecordRow(int(str(row["warc_offset"])), kind, page)
-        self.rows.add(row_line(self._numbers[str(row["warc_file"])], record))
-
-    def _consider(self, url: str, at: int, page: bool, *, start: bool, complete: bool) -> None:
-        """Pages go before others; those of start URLs before all unless one was asked for; then the first."""
-        if self._main_url:
-            if url != self._main_url:
-                return
-            rank = 0 if page else 1
-        else:
-            rank = 2 * (not start) + (not page)
-        found = (rank if complete else 4 + rank, at, url)
-        if self._main is None or found < self._main:
-            self._main = found
-
-
-def gather(taken: ArchiveSnapshot, options: WaczOptions) -> Gathered:
-    """Read the rows of a snapshot. Raises UsageError when it has none, ArchiveError and OSError."""
-    gathered = Gathered(taken.files, options.main_url)
-    try:
-        for batch in taken.batches(_COLUMNS):
-            gathered.take(batch)
-        _check(gathered, options)
-    except BaseException:
-        gathered.close()
-        raise
-    return gathered
-
-
-def _check(gathered: Gathered, options: WaczOptions) -> None:
-    if not gathered.records:
-        raise UsageError("there is no record of a capture to export yet")
-    if options.main_url and not gathered.main[0]:
-        raise UsageError(f"{options.main_url} is not among the captures; name another --main-url")
-
-
-def write_wacz(file: IO[bytes], gathered: Gathered, options: WaczOptions) -> WaczSums:
-    """Write the package of what was gathered. Raises ArchiveError for damage, and OSError."""
-    created_s = gathered.newest // 1_000_000
+def write_wacz(file: IO[bytes], rows: ArchiveRows, options: WaczOptions) -> WaczSums:
+    """Write the package of an archive whose rows were read. Raises ArchiveError for damage, and OSError."""
     with tempfile.TemporaryDirectory(prefix="muniment-wacz-") as name:
         scratch = Path(name)
-        package = WaczPackage(file, created_s)
+        package = WaczPackage(file, rows.newest // 1_000_000)
         try:
-            with PackagePages(scratch / "words", gathered.revisited, with_text=options.with_text) as pages:
-                _add_warcs(package, gathered, pages, options)
-                _add_index(package, gathered, scratch)
-                count, title = _add_pages(package, pages, gathered.main, scratch, options)
-            url, at = gathered.main
+            with PackagePages(scratch / "words", rows.revisited, with_text=options.with_text) as pages:
+                _add_archives(package, rows, pages, scratch, with_text=options.with_text)
+                count, title = _add_pages(package, pages, rows.main, scratch, options)
+            url, at = rows.main
             said = Description(
                 title=options.title or title or url,
                 description=options.description,
-                created=page_time(gathered.newest),
+                created=page_time(rows.newest),
                 main_url=url,
                 main_date=page_time(at),
             )
-            package.close(said)
+            sums = package.close(said)
         except BaseException:
             package.give_up()
             raise
-    return WaczSums(len(gathered.files), gathered.records, count)
+    return WaczSums(sums, len(rows.files), rows.records, count)
 
 
-def _add_warcs(package: WaczPackage, gathered: Gathered, pages: PackagePages, options: WaczOptions) -> None:
-    rows = map(row_of, gathered.rows.lines())
-    of_files = groupby(rows, key=lambda numbered: numbered[0])
-    group = next(of_files, None)
-    for number, file in enumerate(gathered.files):
-        mine: Iterator[RecordRow] = iter(())
-        if group is not None and group[0] == number:
-            mine = (row for _, row in group[1])
-        _add_warc(package, file, mine, pages, with_text=options.with_text)
-        if group is not None and group[0] == number:
-            group = next(of_files, None)
-
-
-def _add_warc(
-    package: WaczPackage, file: WarcFile, rows: Iterator[RecordRow], pages: PackagePages, *, with_text: bool
+def _add_archives(
+    package: WaczPackage, rows: ArchiveRows, pages: PackagePages, scratch: Path, *, with_text: bool
 ) -> None:
-    """Copy a file while another thread walks it: inflating, hashing and copying let go of the interpreter's lock."""
+    """Copy the files and their index, and walk the files beside it.
+
+    Threads do, for copying, hashing and inflating let go of the interpreter's lock.
+    """
     over = threading.Event()
-    with ThreadPoolExecutor(1) as pool:
-        walk = pool.submit(walk_file, file, rows, pages, lambda: not over.is_set(), with_text=with_text)
+
+    def go_on() -> bool:
+        return not over.is_set()
+
+    with ThreadPoolExecutor(_THREADS) as pool:
         try:
-            package.add(f"archive/{file.entry}", file.length, _watched(pieces_of(file.path, file.length), walk))
-            walk.result()
-        except ValueError as error:
-            raise ArchiveError(f"{file.directory / file.name}: shortened while it was read: {error}") from error
+            copied = pool.submit(_copy, package, rows.files, go_on)
+            indexed = pool.submit(_write_index, rows, scratch)
+            for found in _walked(pool, rows, go_on, with_text=with_text):
+                for row, words in found:
+                    pages.add(row, words)
+                if copied.done():
+                    copied.result()  # raises what it met
+            copied.result()
+            for path in indexed.result():
+                _add_file(package, f"indexes/{path.name}", path)
         finally:
             over.set()
 
 
-def _watched(pieces: Iterator[bytes], walk: Future[None]) -> Iterator[bytes]:
-    for piece in pieces:
-        if walk.done():
-            walk.result()  # raises what it found
-        yield piece
+def _copy(package: WaczPackage, files: list[WarcFile], go_on: Callable[[], bool]) -> None:
+    for file in files:
+        pieces = takewhile(lambda _: go_on(), pieces_of(file.path, file.length))
+        try:
+            package.add(f"archive/{file.entry}", file.length, pieces)
+        except ValueError as error:
+            raise ArchiveError(f"{file.directory / file.name}: shortened while it was read: {error}") from error
+    package.settle()
 
 
-def _add_index(package: WaczPackage, gathered: Gathered, scratch: Path) -> None:
+def _walked(
+    pool: Executor, rows: ArchiveRows, go_on: Callable[[], bool], *, with_text: bool
+) -> Iterator[list[FoundPage]]:
+    """The pages of all ranges, in order."""
+    waiting = deque[Future[list[FoundPage]]]()
+    for part in _ranges(rows):
+        waiting.append(pool.submit(walk, part, go_on, with_text=with_text))
+        if len(waiting) == _AHEAD:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _ranges(rows: ArchiveRows) -> Iterator[WalkRange]:
+    of_files = groupby(map(row_of, rows.by_place.lines()), key=lambda numbered: numbered[0])
+    group = next(of_files, None)
+    for number, file in enumerate(rows.files):
+        if group is not None and group[0] == number:
+            yield from ranges_of(file, (row for _, row in group[1]))
+            group = next(of_files, None)
+        else:
+            yield from ranges_of(file, ())
+
+
+def _write_index(rows: ArchiveRows, scratch: Path) -> tuple[Path, Path]:
     lines, blocks = scratch / "index.cdx.gz", scratch / "index.idx"
     with lines.open("xb") as file, blocks.open("xb") as index:
         writer = BlockWriter(file, index, lines.name)
-        for line in gathered.lines.lines():
+        for line in rows.index_lines():
             writer.write(line)
         writer.close()
-    for path in (lines, blocks):
-        _add_file(package, f"indexes/{path.name}", path)
+    return lines, blocks
 
 
 def _add_pages(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import time
 import zipfile
@@ -14,11 +15,13 @@ import msgspec
 from msgspec import Struct
 
 from muniment import __version__
+from muniment.archive.export.target import FileSums
 
 __all__ = ["Description", "WaczPackage", "pieces_of"]
 
 WACZ_VERSION = "1.1.1"
-_PIECE = 1 << 20
+_PIECE = 4 << 20
+"""Large enough that threads seldom wait for one another."""
 _OTHER = re.compile(r"[^-a-z0-9._/]")
 
 
@@ -39,24 +42,30 @@ class _Resource(Struct, frozen=True):
     bytes: int
 
 
-def pieces_of(path: Path, length: int | None = None) -> Iterator[bytes]:
-    """The bytes of a file, up to a length. Raises OSError."""
-    left = path.stat().st_size if length is None else length
+def pieces_of(path: Path, length: int | None = None) -> Iterator[memoryview]:
+    """The bytes of a file, up to a length; a piece is there until the next one is asked for. Raises OSError."""
     with path.open("rb", buffering=0) as file:
-        while left and (piece := file.read(min(left, _PIECE))):
-            left -= len(piece)
-            yield piece
+        yield from _pieces(file.fileno(), 0, path.stat().st_size if length is None else length)
+
+
+def _pieces(file: int, start: int, end: int) -> Iterator[memoryview]:
+    # one buffer for all: to get new memory for each costs as much as to copy it
+    buffer = memoryview(bytearray(min(end - start, _PIECE)))
+    while start < end and (read := os.preadv(file, [buffer[: end - start]], start)):
+        start += read
+        yield buffer[:read]
 
 
 class WaczPackage:
     """A WACZ that is being written. The same entries give the same bytes."""
 
     def __init__(self, file: IO[bytes], created_s: int) -> None:
+        self._file, self._whole, self._digested = file, hashlib.sha256(), 0
         self._zip = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True)
         self._date = time.gmtime(max(created_s, 315_532_800))[:6]  # a ZIP begins with the year 1980
         self._resources: list[_Resource] = []
 
-    def add(self, path: str, length: int, pieces: Iterable[bytes], *, deflate: bool = False) -> None:
+    def add(self, path: str, length: int, pieces: Iterable[memoryview], *, deflate: bool = False) -> None:
         """Write one entry of so many bytes. Raises OSError; ValueError when the pieces have another length."""
         digest, written = hashlib.sha256(), 0
         with self._zip.open(self._info(path, length, deflate=deflate), "w") as entry:
@@ -68,7 +77,15 @@ class WaczPackage:
             raise ValueError(f"{path}: {written} bytes, and {length} were there before")
         self._resources.append(_Resource(self._name(path), path, f"sha256:{digest.hexdigest()}", length))
 
-    def close(self, said: Description) -> None:
+    def settle(self) -> None:
+        """Digest and sync the entries that are written, so that less is left to do at the end. Raises OSError."""
+        self._file.flush()
+        for piece in _pieces(self._file.fileno(), self._digested, self._file.tell()):
+            self._whole.update(piece)
+            self._digested += len(piece)
+        os.fdatasync(self._file.fileno())
+
+    def close(self, said: Description) -> FileSums:
         """Write the description and its digest, and the directory of the ZIP. Raises OSError."""
         fields = {
             "profile": "data-package",
@@ -86,6 +103,8 @@ class WaczPackage:
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
         self._write("datapackage-digest.json", _json({"path": "datapackage.json", "hash": digest}))
         self._zip.close()
+        self.settle()
+        return FileSums(self._digested, self._whole.hexdigest())
 
     def give_up(self) -> None:
         """Close what is not whole, and never will be."""

@@ -73,12 +73,16 @@ class MemberReader:
         if held:
             yield held[0] if len(held) == 1 else b"".join(held)
 
-    def whole(self) -> bytes | None:
+    def whole(self, length: int = 0) -> bytes | None:
         """The contents of the member at `position`, which moves on; None for one that only `pieces` can read.
 
-        That is one that is not sound, has more than 1 MiB, or does not end where the next one seems to begin.
+        That is one that is not sound, has more than 1 MiB, or does not end after `length` bytes; without a length,
+        where the next one seems to begin.
         """
-        length = self._usual_length()
+        if length:
+            self._window(length)
+        else:
+            length = self._usual_length()
         start = self.position - self._base
         member = memoryview(self._buffer)[start : start + length]
         # what its last bytes say of its length is not relied on, but it saves a try

@@ -14,7 +14,7 @@ from muniment.cli.fleet.job import job, job_common, tell_view, words_of_job
 from muniment.cli.fleet.rules_file import read_rules
 from muniment.cli.fleet.tables import tell_effect, tell_json, tell_moved, tell_rules
 from muniment.cli.fleet.target import CommandTarget, job_backend, one_job
-from muniment.cli.set import tell_changes
+from muniment.cli.set import AssignmentCommand, tell_changes
 from muniment.control.fleet.patches import patch_of
 from muniment.errors import UsageError
 from muniment.model.network.jobs import IgnoresCall, NiceCall, RulesCall, StashCall, UnstashCall
@@ -38,7 +38,9 @@ def fail(words: tuple[str, ...], where: CommandTarget, as_json: bool, quiet: boo
     return tell_view(found, as_json=as_json, quiet=quiet)
 
 
-@job.command("set", epilog="Names: those of `muniment set`, and nice, max_slots, tags, drip, explanation.")
+@job.command(
+    "set", cls=AssignmentCommand, epilog="Names: those of `muniment set`, and nice, max_slots, tags, drip, explanation."
+)
 @click.argument("words", metavar="[JOB] NAME=VALUE...", nargs=-1)
 @job_common()
 def set_(words: tuple[str, ...], where: CommandTarget, as_json: bool, quiet: bool) -> int:

@@ -100,12 +100,12 @@ def tell_moved(moved: PagesMoved, what: str, *, as_json: bool, quiet: bool) -> i
 
 
 def tell_rules(found: RulesView, *, as_json: bool) -> int:
-    """Print rules, one a line."""
+    """Print rules, one a line, as a file of rules has them."""
     if as_json:
         tell_json(found.rules)
-        return 0
-    for rule in found.rules:
-        tell_json(rule)
+    else:
+        rules = ",\n ".join(msgspec.json.encode(rule).decode() for rule in found.rules)
+        click.echo(f"[{rules}]")
     return 0
 
 

@@ -53,7 +53,8 @@ def firehose(
         return 0
     if since and len(jobs) != 1:
         raise UsageError("--since SEQ needs one --job IDENT: only 0 begins all logs")
-    found = RedisFirehose(server_link(redis), jobs, since=since, follow=follow)
+    link = server_link(redis, "this command waits for it" if follow else "")
+    found = RedisFirehose(link, jobs, since=since, follow=follow)
     _print(found.batches())
     return _GONE if found.missing else 0
 

@@ -13,7 +13,7 @@ from muniment.cli.invocation import Group
 from muniment.clock import iso_ms
 from muniment.control.live.directory import ShownDirectory, shown_directory
 from muniment.control.live.rebuild import rebuild as ask_to_rebuild
-from muniment.control.live.server import connected, server_link
+from muniment.control.live.server import server_link
 from muniment.control.tracker_location import tracker_place
 from muniment.live.reading.standing import JobStanding, LiveStanding, PlaneStanding, read_standing
 
@@ -40,7 +40,7 @@ def status(redis: str | None, out: Path | None, state: Path | None, as_json: boo
     """Show who writes to Redis, in which roles, and how far each job's log is."""
     mine = None if out is None else shown_directory(tracker_place(out, state))
     link = server_link(redis or (mine.redis if mine else None))
-    found = read_standing(connected(link), str(link.address))
+    found = read_standing(link.needed(), str(link.address))
     if mine is not None:
         found = structs.replace(found, jobs=[_of_tracker(job, mine) for job in found.jobs if job.ident == mine.ident])
     if as_json:

@@ -28,12 +28,13 @@ from muniment.model.network.dashboard import (
     LogPart,
     LogText,
     QueueView,
+    RestartView,
     SettingValue,
     UrlStanding,
     card_of,
 )
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobSpec, JobView
-from muniment.model.network.lists import MOST_LISTED, ChangeView, PageList, PageView, ResultView
+from muniment.model.network.lists import MOST_LISTED, ChangeList, ChangeView, PageList, PageView, ResultView
 from muniment.model.network.pipelines import PipelineView
 from muniment.model.page import PageState
 from muniment.model.process import Machine
@@ -42,7 +43,7 @@ from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.submissions import Submission
 from muniment.tracker.views.attempt_search import newest_over_time
-from muniment.tracker.views.jobs import waiting_counts
+from muniment.tracker.views.jobs import newest_changes, waiting_counts
 from muniment.tracker.views.log_lines import lines_until
 from muniment.tracker.views.waiting import first_url, host_standings
 
@@ -125,9 +126,17 @@ class DashboardBackend:
         """How a job stands."""
         return jobs.view(self._db, job)
 
-    def changes(self, job: int, after: int = 0) -> list[ChangeView]:
+    def changes(self, job: int, after: int) -> ChangeList:
         """What was changed, the oldest first."""
-        return jobs.changes(self._db, job, after=after).changes
+        return jobs.changes(self._db, job, after=after)
+
+    def newest_changes(self, job: int, most: int) -> list[ChangeView]:
+        """What was changed last, the newest first."""
+        return newest_changes(self._db, jobs.job_of(self._db, job).job_id, most)
+
+    def restart(self, job: int) -> RestartView | None:
+        """Pipelines take it up."""
+        return None
 
     def settings(self, job: int) -> list[SettingValue]:
         """The settings that may be changed, after the job's turn and its share of the fleet."""

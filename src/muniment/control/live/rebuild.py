@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from muniment.clock import monotonic
-from muniment.control.live.server import connected
 from muniment.errors import UsageError
 from muniment.live import layout
 from muniment.live.link import RedisLink, typed
@@ -18,8 +17,8 @@ _PATIENCE_S, _LOOK_S = 10.0, 0.1
 
 
 def rebuild(link: RedisLink, ident: str) -> None:
-    """Ask for it, and wait until it is done; raises UsageError when nobody does it."""
-    client = connected(link)
+    """Ask for it, and wait; raises UsageError when nobody does it, ServerLostError without a server."""
+    client = link.needed()
     stood: Any = partial(client.hget, layout.own_key(ident), "stood_at")
     before = typed(stood)
     if not client.publish(layout.rebuild_channel(ident), "now"):

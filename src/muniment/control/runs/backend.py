@@ -28,6 +28,7 @@ from muniment.control.processes import ProcessView
 from muniment.control.queue import job_waits, queue_view
 from muniment.control.runs.answer_cache import AnswerCache
 from muniment.control.runs.folder import RunFolder, is_running
+from muniment.control.runs.known_runs import command_of_run
 from muniment.control.runs.log import (
     LogNews,
     ended_in_words,
@@ -39,7 +40,7 @@ from muniment.control.runs.log import (
 )
 from muniment.control.runs.page_artifacts import artifacts_of_page, hook_file, picture_of
 from muniment.control.runs.replays import Replays
-from muniment.control.runs.start import start_crawl
+from muniment.control.runs.start import start_again, start_crawl
 from muniment.control.settings_in_force import settings_in_force
 from muniment.control.tracker_location import tracker_place
 from muniment.control.verbs.delivery import JobDirectory
@@ -53,19 +54,20 @@ from muniment.model.network.dashboard import (
     LogPart,
     LogText,
     QueueView,
+    RestartView,
     SettingValue,
     UrlStanding,
     card_of,
 )
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView, ResponseSums
-from muniment.model.network.lists import ChangeView, PageList, ResultView
+from muniment.model.network.lists import ChangeList, ChangeView, PageList, ResultView
 from muniment.model.network.pipelines import PipelineView
 from muniment.model.process import Machine
 from muniment.procs.lock import EVENTS_FILE
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
-from muniment.tracker.views.jobs import CountWaiting, waiting_counts
+from muniment.tracker.views.jobs import CountWaiting, newest_changes, waiting_counts
 from muniment.tracker.views.waiting import first_url, host_standings
 
 __all__ = ["RunsBackend"]
@@ -77,6 +79,9 @@ _BUDGET_S = 0.3
 """For runs that were never looked at."""
 _FRESH_S = 0.9
 """How long what was seen of a run that goes on is shown again."""
+
+
+_NO_ROW = "no row of its process is kept"
 
 
 class _Seen:
@@ -132,9 +137,22 @@ class RunsBackend:
         found = self._door(job).view(0)
         return structs.replace(found, id=job)
 
-    def changes(self, job: int, after: int = 0) -> list[ChangeView]:
+    def changes(self, job: int, after: int) -> ChangeList:
         """What was changed, the oldest first."""
-        return self._door(job).changes(0, after).changes
+        return self._door(job).changes(0, after)
+
+    def newest_changes(self, job: int, most: int) -> list[ChangeView]:
+        """What was changed last, the newest first."""
+        with self._opened(job) as (db, mine):
+            return newest_changes(db, mine, most)
+
+    def restart(self, job: int) -> RestartView | None:
+        """How a run that ended goes on; None while it runs."""
+        out = self.folder.find(job)
+        if is_running(out):
+            return None
+        command = command_of_run(self._home, out)
+        return RestartView(command.text, command.lack) if command else RestartView("", _NO_ROW)
 
     def settings(self, job: int) -> list[SettingValue]:
         """The settings that may be changed."""
@@ -250,8 +268,11 @@ class RunsBackend:
         self._forget(job)
 
     def resume(self, job: int) -> None:
-        """Have a paused run go on, or the next run with an aborted job."""
+        """Have a paused or aborted run go on; one that ended begins again by its own command, if that is kept."""
         self._door(job).resume(0)
+        out = self.folder.find(job)
+        if not is_running(out) and (command := command_of_run(self._home, out)) is not None:
+            start_again(out, command)
         self._forget(job)
 
     def abort(self, job: int) -> None:

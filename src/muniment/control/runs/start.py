@@ -9,12 +9,14 @@ from pathlib import Path
 
 from muniment.control.fleet.values import settings_of_values
 from muniment.control.runs.folder import is_run
+from muniment.control.runs.known_runs import RunCommand
+from muniment.control.runs.log import log_size
 from muniment.errors import UsageError
-from muniment.model.url import host_of
+from muniment.model.url import host_of, normalise
 from muniment.procs.children.detached import start_detached
 from muniment.settings.option_table import options
 
-__all__ = ["start_crawl"]
+__all__ = ["start_again", "start_crawl"]
 
 _BEGIN_S = 20.0
 _MOST_URLS = 1_000
@@ -37,8 +39,20 @@ def start_crawl(home: Path, urls: Sequence[str], note: str, given: Sequence[tupl
     return out
 
 
+def start_again(out: Path, command: RunCommand) -> None:
+    """Have a run that ended go on by its own command, as far as it is kept whole; raises UsageError."""
+    if command.lack:
+        return
+    verb, *rest = command.arguments
+    size = log_size(out)
+    start_detached(
+        [verb, "--quiet", *rest], begun=lambda: log_size(out) > size, patience_s=_BEGIN_S, directory=command.directory
+    )
+
+
 def _directory(home: Path, url: str) -> Path:
-    name = re.sub("[^a-z0-9.-]+", "-", (host_of(url) or "crawl").lower()).strip("-.") or "crawl"
+    normal = normalise(url)  # what is not a URL is refused by the crawl, in its own words
+    name = re.sub("[^a-z0-9.-]+", "-", (host_of(normal) if normal else "crawl").lower()).strip("-.") or "crawl"
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     for number in range(1, 1000):
         out = home / (f"{name}-{stamp}" if number == 1 else f"{name}-{stamp}-{number}")

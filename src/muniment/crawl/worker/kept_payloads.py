@@ -20,6 +20,7 @@ class KeptPayloads:
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, EarlierCapture] = OrderedDict()
         self._fresh: dict[bytes, EarlierCapture] = {}
+        self._news: list[tuple[bytes, EarlierCapture]] = []
 
     def get(self, digest: bytes) -> EarlierCapture | None:
         """The earlier capture of a payload."""
@@ -35,11 +36,17 @@ class KeptPayloads:
 
     def synced(self) -> None:
         """What was recorded so far is on the disk."""
-        for digest, earlier in self._fresh.items():
-            self._kept.setdefault(digest, earlier)
+        new = {digest: earlier for digest, earlier in self._fresh.items() if digest not in self._kept}
+        self._kept.update(new)
+        self._news += new.items()
         self._fresh.clear()
         while len(self._kept) > _MOST:
             self._kept.popitem(last=False)
+
+    def take_news(self) -> list[tuple[bytes, EarlierCapture]]:
+        """Those that are synced and were not taken yet: the other workers of this directory may refer to them."""
+        news, self._news = self._news, []
+        return news
 
 
 def payload_digest(exchange: Exchange) -> bytes:

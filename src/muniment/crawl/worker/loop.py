@@ -125,9 +125,8 @@ class Worker:
         for cookies in before:
             self._send_finish(FinishBatch([], [], cookies), [])
         news = [new for page in batch.pages for new in page.found.news]
-        self._send_finish(
-            FinishBatch(batch.results, news, last, batch.captured), [page.claim.host for page in batch.pages]
-        )
+        finish = FinishBatch(batch.results, news, last, batch.captured, batch.payloads)
+        self._send_finish(finish, [page.claim.host for page in batch.pages])
 
     def _send_finish(self, batch: FinishBatch, hosts: list[str]) -> None:
         services = self._services

@@ -60,6 +60,8 @@ class RecordedBatch(Struct, frozen=True):
     """One for each of the pages."""
     captured: list[CapturedPage]
     """Where hooks are on: those of the pages that they run for."""
+    payloads: list[tuple[bytes, EarlierCapture]]
+    """New ones that browsers and hooks asked for, of this batch and of those before it without a page."""
     reports: list[FromWorker]
     """Messages to be sent once the exchanges before them are recorded; they go first."""
 
@@ -174,9 +176,7 @@ class Recorder:
         fetched = [page for page in batch if isinstance(page, Evaluation)]
         for _ in digest_together([page.exchange for page in fetched]):
             await asyncio.sleep(0)
-        asked = [page.exchange for page in fetched] + [aside for aside, context in self._asides if context.page_id]
-        digests = [] if self._every_body else [digest for digest in map(payload_digest, asked) if digest]
-        earlier = (await self._channel.ask(AskKnown(digests))).earlier if digests else {}
+        earlier = {} if self._every_body else await self._known([page.exchange for page in fetched])
         results: list[PageResult] = []
         reports = await self._record_asides(earlier)
         for at in range(0, len(batch), _PAGES_A_TURN):
@@ -189,7 +189,15 @@ class Recorder:
             await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
         self._kept.synced()
         captured, self._captured = self._captured, []
-        return RecordedBatch(batch, results, captured, reports)
+        return RecordedBatch(batch, results, captured, self._kept.take_news() if batch else [], reports)
+
+    async def _known(self, pages: list[Exchange]) -> Known:
+        """The earlier captures of what pages and those beside them brought; of these, what is not known here."""
+        digests = [digest for page in pages if (digest := payload_digest(page))]
+        for aside, context in self._asides:
+            if context.page_id and (digest := payload_digest(aside)) and self._kept.get(digest) is None:
+                digests.append(digest)
+        return (await self._channel.ask(AskKnown(digests))).earlier if digests else {}
 
     async def _turn(self, pages: list[Page], earlier: Known) -> list[PageResult]:
         """Record some pages; bodies in memory are made into records for all of them first."""

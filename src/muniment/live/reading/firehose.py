@@ -54,12 +54,10 @@ class RedisFirehose:
         """Entries that were asked for, and had left Redis before they were read."""
 
     def batches(self) -> Iterator[list[bytes]]:
-        """Lines as they come; UsageError for a job that Redis does not have, or without a server to read once."""
+        """Lines as they come; UsageError for a job that Redis lacks, ServerLostError without a server to read once."""
         while not self._over():
-            client = self._link.connect(wait=self._follow)
+            client = self._link.connect(wait=True) if self._follow else self._link.needed()
             if client is None:
-                if not self._follow:
-                    raise UsageError(f"Redis at {self._link.address} cannot be read: {self._link.fault}")
                 continue
             try:
                 self._look(client)

@@ -15,6 +15,7 @@ __all__ = [
     "LogText",
     "QueueView",
     "QueuedPage",
+    "RestartView",
     "SettingValue",
     "UrlStanding",
     "card_of",
@@ -48,6 +49,15 @@ class JobCard(Struct, frozen=True, kw_only=True):
     created_at: int
     """Unix ms."""
     finished_at: int | None
+
+
+class RestartView(Struct, frozen=True):
+    """How a run that ended goes on."""
+
+    command: str
+    """What it was begun with, secrets masked; empty when nothing keeps it."""
+    lack: str
+    """Why it cannot be given again from here; empty when it can be."""
 
 
 class LogLine(Struct, frozen=True, kw_only=True):

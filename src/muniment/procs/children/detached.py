@@ -21,7 +21,9 @@ _left: list[subprocess.Popen[bytes]] = []
 """Those that were started, until they are reaped."""
 
 
-def start_detached(arguments: Sequence[str], *, begun: Callable[[], bool], patience_s: float) -> None:
+def start_detached(
+    arguments: Sequence[str], *, begun: Callable[[], bool], patience_s: float, directory: str | None = None
+) -> None:
     """Start `muniment ARGUMENTS` and wait until it has `begun`, or that long. Raises UsageError with its own words."""
     for one in [one for one in _left if one.poll() is not None]:
         _left.remove(one)
@@ -33,10 +35,13 @@ def start_detached(arguments: Sequence[str], *, begun: Callable[[], bool], patie
                 stdout=subprocess.DEVNULL,
                 stderr=complaints,
                 env=environment_alone(),
+                cwd=directory,
                 start_new_session=True,
             )
         except OSError as error:
             raise UsageError(f"no crawl can be started: {error.strerror}{advice(error.errno)}") from None
+        except ValueError:
+            raise UsageError("no crawl can be started: its note or an option contains a NUL") from None
         _left.append(started)
         until = monotonic() + patience_s
         while monotonic() < until and not begun():

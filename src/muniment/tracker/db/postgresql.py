@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import psycopg
 from sqlalchemy import Connection, event
 
-from muniment.errors import BusyError, MunimentError, UsageError
+from muniment.errors import BusyError, MunimentError, TrackerLostError, UsageError
 from muniment.tracker.db.database import (
     SCHEMA_REVISION,
     Asked,
@@ -39,7 +39,7 @@ from muniment.tracker.db.postgresql_errors import (
     opening_fault,
     server_fault,
 )
-from muniment.tracker.db.postgresql_locks import RUNS, SCHEMA_LOCK, TURNS, WRITER_LOCKS, host_lock, job_lock
+from muniment.tracker.db.postgresql_locks import RUNS, SCHEMA_LOCK, TURNS, WRITER_LOCKS, host_lock, job_lock, lock_taken
 from muniment.tracker.db.postgresql_statements import Statements
 from muniment.tracker.schema.pipelines import metadata
 
@@ -182,7 +182,7 @@ class PostgresDatabase(Database):
         except ServerError as error:
             self._broken = server_fault(error, self.name)
             raise self._broken from error
-        except BusyError as error:
+        except MunimentError as error:
             self._broken = error
             raise
 
@@ -224,7 +224,7 @@ class PostgresDatabase(Database):
     def _take_lock(self, lock: int) -> None:
         (taken,) = self._one("SELECT pg_try_advisory_lock(%s)", (lock,))
         if not taken:
-            raise BusyError(f"another run has this job of {self.name}; stop it first")
+            raise lock_taken(lock, self.name)
 
     def _note_backend(self) -> None:
         self._before = self._one("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()")
@@ -396,4 +396,4 @@ class PostgresDatabase(Database):
 
 def _may_pass(error: BaseException) -> bool:
     """Whether to try again: the server may come back, and our former connection may end."""
-    return isinstance(error, BusyError) or is_gone(error)
+    return isinstance(error, BusyError | TrackerLostError) or is_gone(error)

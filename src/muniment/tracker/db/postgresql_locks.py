@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-__all__ = ["RUNS", "SCHEMA_LOCK", "TURNS", "WRITER_LOCKS", "host_lock", "job_lock"]
+from muniment.errors import BusyError, MunimentError, TrackerLostError
+
+__all__ = ["RUNS", "SCHEMA_LOCK", "TURNS", "WRITER_LOCKS", "host_lock", "job_lock", "lock_taken"]
 
 SCHEMA_LOCK = 0x4D75 << 48
 """The lock of the schema; the numbers of jobs and writers begin like it."""
@@ -24,3 +26,12 @@ def host_lock(name: str) -> int:
     """The lock of a host, by a hash of its name."""
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=6).digest()
     return _HOST_LOCKS | int.from_bytes(digest, "big")
+
+
+def lock_taken(lock: int, name: str) -> MunimentError:
+    """The error for a lock of a job or a writer that another process has."""
+    if lock < WRITER_LOCKS:
+        return BusyError(f"another run has this job of {name}; stop it first")
+    return TrackerLostError(
+        f"the tracker {name} was away, and another process has taken the place of this one; give the same command again"
+    )

@@ -256,7 +256,7 @@ class Frontier:
             self._db.many(_ATTEMPT, [self._attempt(page, worker, held[page.page_id].ruleset) for page in tried])
             if results:
                 self.results.keep(results, {page.page_id for page in accepted})
-            self.payloads.remember(accepted)
+            self.payloads.remember(accepted, batch.payloads)
             if self.hooks is not None and batch.captured:
                 self.hooks.queue(page for page in batch.captured if page.page_id in {one.page_id for one in accepted})
             self.hosts.keep_noted()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 
 from muniment.model.capture import Capture
 from muniment.model.link import FoundAs
@@ -105,4 +105,6 @@ def _wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> No
         connection.execute(job_sums.update().where(*mine).values(fewer))
         connection.execute(pages.update().where(*here).values(counted=PageOutcome.NONE, **new_tries(tries)))
         for kept in (payloads, fresh_payloads):
-            connection.execute(kept.delete().where(kept.c.job_id == job_id, kept.c.page_id.in_(ids)))
+            # of what browsers asked for, nothing says whose record is lost: it is stored again
+            gone = or_(kept.c.page_id.in_(ids), kept.c.url.is_not(None))
+            connection.execute(kept.delete().where(kept.c.job_id == job_id, gone))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, select
 
 from muniment.model.capture import EarlierCapture
 from muniment.model.page import PageResult
@@ -19,9 +19,11 @@ __all__ = ["Payloads"]
 
 _TOGETHER = 20_000
 """How many newest payloads are remembered before they are moved (`page_keys`)."""
-_COLUMNS = ("job_id", "digest", "page_id", "captured_at", "record_id")
+_COLUMNS = ("job_id", "digest", "page_id", "captured_at", "record_id", "url")
+_OF_NO_PAGE = 0
 _KEEP = BatchInsert(payloads, *_COLUMNS, conflict="IGNORE")
-_FRESH_COLUMNS = (*_COLUMNS, "number")
+_FRESH_COLUMNS = (*_COLUMNS[:-1], "number", "url")
+_NUMBER = _FRESH_COLUMNS.index("number")
 _KEEP_FRESH = BatchInsert(fresh_payloads, *_FRESH_COLUMNS)
 _FRESH = Prepared(
     select(*(fresh_payloads.c[name] for name in _FRESH_COLUMNS))
@@ -59,7 +61,7 @@ _URL = (
     select(pages.c.url).where(pages.c.job_id == payloads.c.job_id, pages.c.id == payloads.c.page_id).scalar_subquery()
 )
 _KNOWN = Lookup(
-    select(payloads.c.digest, _URL, payloads.c.captured_at, payloads.c.record_id),
+    select(payloads.c.digest, func.coalesce(payloads.c.url, _URL), payloads.c.captured_at, payloads.c.record_id),
     payloads.c.job_id,
     payloads.c.digest,
 )
@@ -87,11 +89,18 @@ class Payloads:
     def _begin(self) -> None:
         rows = self._db.rows(_FRESH, (self._job_id,)) if self._db.in_bulk else []
         self._fresh: dict[bytes, Row] = {row[1]: row for row in rows}
-        self._last = rows[-1][-1] if rows else 0
+        self._last = rows[-1][_NUMBER] if rows else 0
 
-    def remember(self, finished: Iterable[PageResult]) -> None:
-        """Keep the first capture of each payload; within the caller's transaction."""
-        rows = [(self._job_id, f.payload, f.page_id, f.started_at, f.record_id) for f in finished if f.payload]
+    def remember(self, finished: Iterable[PageResult], others: Iterable[tuple[bytes, EarlierCapture]] = ()) -> None:
+        """Keep the first capture of each payload; within the caller's transaction.
+
+        `others` are captures that were asked for by an open page, by digest.
+        """
+        job = self._job_id
+        rows: list[Row] = [
+            (job, digest, _OF_NO_PAGE, one.captured_at, one.record_id, one.url) for digest, one in others
+        ]
+        rows += [(job, f.payload, f.page_id, f.started_at, f.record_id, None) for f in finished if f.payload]
         if self._met is not None and rows:
             self._met = self._met or bytearray(1 << _BITS)
             for row in rows:
@@ -100,11 +109,12 @@ class Payloads:
             self._remember_fresh(rows)
         else:
             # in order, so that sessions never wait for each other in a circle
-            self._db.many(_KEEP, sorted(rows))
+            self._db.many(_KEEP, sorted(rows, key=_digest_first))
 
     def _remember_fresh(self, rows: list[Row]) -> None:
         first = {row[1]: row for row in reversed(rows) if row[1] not in self._fresh}
-        fresh = {digest: (*row, number) for number, (digest, row) in enumerate(first.items(), self._last + 1)}
+        numbered = enumerate(first.items(), self._last + 1)
+        fresh = {digest: (*row[:-1], number, row[-1]) for number, (digest, row) in numbered}
         self._db.many(_KEEP_FRESH, list(fresh.values()))
         self._fresh.update(fresh)
         self._last += len(fresh)
@@ -118,8 +128,9 @@ class Payloads:
         met = self._met
         asked = list(digests) if met is None else [digest for digest in digests if met and met[_beginning(digest)]]
         fresh = [self._fresh[digest] for digest in asked if digest in self._fresh]
-        urls = {row[0]: row[1] for row in self._db.lookup(_URLS, self._job_id, [row[2] for row in fresh])}
-        rows = [(digest, urls[page], at, record) for _, digest, page, at, record, _ in fresh]
+        pages_of = [row[2] for row in fresh if row[-1] is None]
+        urls = {row[0]: row[1] for row in self._db.lookup(_URLS, self._job_id, pages_of)}
+        rows = [(digest, url or urls[page], at, record) for _, digest, page, at, record, _, url in fresh]
         # last, so that they win: they were captured before
         rows += self._db.lookup(_KNOWN, self._job_id, asked)
         return {digest: EarlierCapture(url, captured_at, record_id) for digest, url, captured_at, record_id in rows}
@@ -128,11 +139,15 @@ class Payloads:
         """Let no later revisit refer to records that are lost: digest and record id of each."""
         fresh = [self._fresh[digest] for digest, record in lost if digest in self._fresh]
         records = set(lost)
-        gone = {row[1]: row[-1] for row in fresh if (row[1], row[4]) in records}
+        gone = {row[1]: row[_NUMBER] for row in fresh if (row[1], row[4]) in records}
         self._db.many(_FORGET_FRESH, [(self._job_id, number) for number in gone.values()])
         self._db.many(_FORGET, [(self._job_id, *one) for one in lost])
         for digest in gone:
             del self._fresh[digest]
+
+
+def _digest_first(row: Row) -> tuple[bytes, int]:
+    return row[1], row[3]
 
 
 def _beginning(digest: bytes) -> int:

@@ -324,9 +324,10 @@ payloads = Table(
     metadata,
     Column("job_id", Integer, ForeignKey("jobs.id"), primary_key=True),
     Column("digest", LargeBinary, primary_key=True, comment="SHA-1 of a payload synced in this directory, 20 bytes"),
-    Column("page_id", BigInteger, nullable=False, comment="the page that it was captured for"),
+    Column("page_id", BigInteger, nullable=False, comment="the page that it was captured for; 0: `url` says what"),
     Column("captured_at", BigInteger, nullable=False, comment="WARC-Date of its record, Unix µs"),
     Column("record_id", LargeBinary, nullable=False, comment="its record's UUID, 16 bytes"),
+    Column("url", Text, comment="of what a browser or a hook asked for, which need not be a page; else NULL"),
     sqlite_with_rowid=False,
     info={"holds": "payloads already kept, which revisits refer to"},
 )
@@ -340,6 +341,7 @@ fresh_payloads = Table(
     Column("captured_at", BigInteger, nullable=False, comment="as in payloads"),
     Column("record_id", LargeBinary, nullable=False, comment="as in payloads"),
     Column("number", BigInteger, primary_key=True, autoincrement=False, comment="in the order of their captures"),
+    Column("url", Text, comment="as in payloads"),
     sqlite_with_rowid=False,
     info={"holds": "on SQLite, the newest payloads, in the order of their captures; moved to payloads in bulk"},
 )

@@ -23,7 +23,15 @@ from muniment.tracker.schema.pipelines import assignments, sessions
 from muniment.tracker.schema.tables import CLAIMED, PENDING, RESPONSES, job_sums, jobs, pages
 from muniment.tracker.views.claims import pipelines_of
 
-__all__ = ["CountWaiting", "job_changes_after", "job_place", "job_view", "job_views", "waiting_counts"]
+__all__ = [
+    "CountWaiting",
+    "job_changes_after",
+    "job_place",
+    "job_view",
+    "job_views",
+    "newest_changes",
+    "waiting_counts",
+]
 
 CountWaiting = Callable[[Database, int], dict[str, int]]
 """Counts the pages of a job that are not done, by what they wait for."""
@@ -94,6 +102,13 @@ def job_changes_after(db: Database, job_id: int, after: int, limit: int) -> list
     found = select(c.age, c.at, c.who, c.what, c.before, c.after).where(c.job_id == job_id, c.age > after)
     rows = db.connection.execute(found.order_by(c.age).limit(limit))
     return [(int(age), ChangeView(*rest)) for age, *rest in rows]
+
+
+def newest_changes(db: Database, job_id: int, most: int) -> list[ChangeView]:
+    """The last changes of a job, the newest first."""
+    c = job_changes.c
+    found = select(c.at, c.who, c.what, c.before, c.after).where(c.job_id == job_id).order_by(c.age.desc()).limit(most)
+    return [ChangeView(*row) for row in db.connection.execute(found)]
 
 
 def _viewed(db: Database, rows: Sequence[Row[*tuple[Any, ...]]], count: CountWaiting) -> list[JobView]:

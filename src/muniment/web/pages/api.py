@@ -11,7 +11,7 @@ from starlette.routing import Route as StarletteRoute
 
 from muniment.errors import UsageError
 from muniment.model.network.jobs import IgnoresCall, JobPatch, PatternCall
-from muniment.model.network.lists import ChangeList, JobList
+from muniment.model.network.lists import JobList
 from muniment.model.network.processes import EndedProcess
 from muniment.web.pages.backend import PagesBackend
 from muniment.web.pages.site import PageSite, PageVisit, answered
@@ -39,7 +39,7 @@ async def _job(visit: PageVisit) -> object:
 
 async def _changes(visit: PageVisit) -> object:
     after = _number(visit, "after", 0)
-    return await _asked(visit, lambda backend, job: ChangeList(backend.changes(job, after), None))
+    return await _asked(visit, lambda backend, job: backend.changes(job, after))
 
 
 async def _pages(visit: PageVisit) -> object:

@@ -16,11 +16,12 @@ from muniment.model.network.dashboard import (
     LogPart,
     LogText,
     QueueView,
+    RestartView,
     SettingValue,
     UrlStanding,
 )
 from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView
-from muniment.model.network.lists import ChangeView, PageList, ResultView
+from muniment.model.network.lists import ChangeList, ChangeView, PageList, ResultView
 from muniment.model.network.pipelines import PipelineView
 from muniment.model.process import Machine
 
@@ -39,8 +40,14 @@ class PagesBackend(Protocol):
     def view(self, job: int) -> JobView:
         """How a job stands."""
 
-    def changes(self, job: int, after: int = 0) -> list[ChangeView]:
+    def changes(self, job: int, after: int) -> ChangeList:
         """What was changed, the oldest first."""
+
+    def newest_changes(self, job: int, most: int) -> list[ChangeView]:
+        """What was changed last, the newest first."""
+
+    def restart(self, job: int) -> RestartView | None:
+        """How a run that ended goes on; None where nobody has to begin it."""
 
     def settings(self, job: int) -> list[SettingValue]:
         """The settings that may be changed."""

@@ -22,6 +22,8 @@ __all__ = ["STEERING", "ignores", "ignores_page", "job", "jobs", "log", "log_dow
 _LINES = 200
 _MOST_CHANGES = 200
 _PER_PAGE = 200
+_ENDED = frozenset({"stopped", "aborted", "failed"})
+"""States of a job that can go on."""
 _COLUMNS = (
     ("State", "state"), ("URL", "url"), ("Done", "done"), ("Queued", "queued"), ("Pages/s", "rate"), ("Bytes", "bytes"),
     ("Errors", "errors"), ("Responses", ""), ("By", "by"), ("Note", "note"), ("Age", "created_at"),
@@ -74,7 +76,9 @@ async def job(visit: PageVisit) -> Response:
     number, level, pattern = visit.job, visit.given("level"), visit.given("q")
     card = await visit.site.ask(lambda backend: backend.card(number))
     settings = await visit.site.ask(lambda backend: backend.settings(number))
-    changes = await visit.site.ask(lambda backend: backend.changes(number))
+    changes = await visit.site.ask(lambda backend: backend.newest_changes(number, _MOST_CHANGES))
+    ended = card.state in _ENDED
+    restart = await visit.site.ask(lambda backend: backend.restart(number)) if ended else None
     part = await visit.site.ask(lambda backend: backend.log(number, level, pattern, None, _LINES))
     span, buckets = await visit.site.ask(lambda backend: backend.buckets(number))
     return visit.page(
@@ -82,7 +86,8 @@ async def job(visit: PageVisit) -> Response:
         plots=plots_of(span, buckets),
         job=card,
         settings=settings,
-        changes=changes[-_MOST_CHANGES:][::-1],
+        changes=changes,
+        restart=restart,
         part=part,
         level=level,
         q=pattern,

@@ -11,7 +11,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from muniment.clock import monotonic
+from muniment.clock import monotonic, now_ms
 from muniment.control.runs.log import log_filter
 from muniment.errors import MunimentError
 from muniment.model.network.dashboard import JobCard
@@ -25,6 +25,10 @@ _JOBS_S = 0.5
 """At most two batches of summaries a second."""
 _COMMENT_S = 15.0
 _LINES = 200
+_OF_STATES = frozenset({"state", "paused", "failed"})
+"""Changes that have another state follow."""
+_JUST_NOW_MS = 5_000
+_RECENT_CHANGES = 20
 _ID = re.compile(r"([0-9]{1,10})-([0-9]{1,18})")
 _NO_BUFFER = {"X-Accel-Buffering": "no"}
 
@@ -100,7 +104,7 @@ class _Stream:
         for card in changed:
             before = self._cards.get(card.id)
             if before is not None and before.state != card.state:
-                told = {"job": card.id, "from": before.state, "to": card.state, "who": card.by}
+                told = {"job": card.id, "from": before.state, "to": card.state, "who": await self._who(card.id)}
                 made.append(self._event("state", told))
         first = not self._cards
         gone = [number for number in self._cards if number not in {card.id for card in found}]
@@ -108,6 +112,12 @@ class _Stream:
         if changed or gone or first:
             made.append(self._event("jobs", {"jobs": changed, "gone": gone}))
         return made
+
+    async def _who(self, job: int) -> str:
+        """Who changed the state of a job just now; empty when nobody did: it ended, or met a limit."""
+        found = await self._site.ask(lambda backend: backend.newest_changes(job, _RECENT_CHANGES))
+        since = now_ms() - _JUST_NOW_MS
+        return next((one.who for one in found if one.what in _OF_STATES and one.at >= since), "")
 
     async def _news(self) -> bytes | None:
         wanted, at = self._wanted, self._at

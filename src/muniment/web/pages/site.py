@@ -141,7 +141,7 @@ def _page(
 FLASHES = {
     "pause": "Paused: no new request begins.",
     "resume": "Resumed.",
-    "again": "It may go on: give its command again.",
+    "again": "It may go on; how, is said below.",
     "abort": "Aborted.",
     "settings": "Settings changed.",
     "same": "Nothing changed: the values are the same.",
