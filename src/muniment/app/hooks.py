@@ -12,7 +12,6 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from muniment import __version__
-from muniment.archive.hooks.tables import write_tables
 from muniment.control.hook_settings import given_settings
 from muniment.control.hooks import HookChoice, HookSet
 from muniment.crawl.hooks.messages import HookLimits, HookSetup, Mode, PlannedHook
@@ -57,12 +56,13 @@ def plan_hooks(
         return None
     wanted = included(options.hook_include)
     own = given_settings(options.hook_env, Path(options.hook_env_file) if options.hook_env_file else None)
-    common = _common(options, settings)
+    common, environment = _common(options, settings), _environment(out.absolute())
     chosen = HookSet(
         HookChoice(
             folders=[_folder(one) for one in options.hooks],
             plugins=[name.strip() for name in options.plugins.split(",") if name.strip()],
             given={**{name: text for name, text in common.items() if name != "TIMEOUT"}, **own},
+            run=environment | {"TIMEOUT": common["TIMEOUT"], "CRAWL_DIR": str(out.absolute() / "hooks" / "crawl")},
             python=options.hook_python or "",
             abxpkg=options.hook_abxpkg,
         )
@@ -74,7 +74,7 @@ def plan_hooks(
         crawl_id=hashlib.sha256(os.fsencode(out.absolute())).hexdigest()[:32],
         start_url=start_url,
         hooks=[_planned(chosen, hook, options) for hook in chosen.in_order(hooks)],
-        environment={**_environment(out.absolute()), **common, **own},
+        environment={**environment, **common, **own},
         limits=HookLimits(
             jobs=options.hook_jobs or os.cpu_count() or 1, tries=options.hook_tries, most_output=options.hook_output
         ),
@@ -162,5 +162,7 @@ def new_supervisor(
 
 def keep_tables(store: HookStore, out: Path) -> None:
     """Write `hooks.parquet` and `hook-files.parquet` anew, where hooks have run. Raises ArchiveError."""
+    from muniment.archive.hooks.tables import write_tables  # noqa: PLC0415  (pyarrow: a crawl needs its memory)
+
     if store.used:
         write_tables(out, store.results(), store.artifacts())
