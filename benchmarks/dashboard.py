@@ -77,13 +77,13 @@ def cpu_of_crawl(cwd: Path, url: str, out: str) -> float:
 
 def cpu_of_watched_crawl(cwd: Path, url: str, out: str) -> float:
     """The same while a tab shows its page."""
-    with Dashboard(cwd, "runs") as dashboard, Chromium() as browser, ThreadPoolExecutor(1) as pool:
+    folder = out.partition("/")[0]
+    with Dashboard(cwd, folder) as dashboard, Chromium() as browser, ThreadPoolExecutor(1) as pool:
         page = browser.page()
         page.goto(dashboard.opened["url"])
         crawling = pool.submit(cpu_of_crawl, cwd, url, out)
-        running = "[data-testid=job][data-state=running] [data-testid=job-url]"
-        page.wait(f"document.querySelector('{running}')")
-        page.run(f"document.querySelector('{running}').click()")
+        page.wait("!!document.querySelector('tbody [data-testid=job-url]')")
+        page.run("document.querySelector('tbody [data-testid=job-url]').click()")
         page.wait("document.querySelectorAll('[data-testid=log-line]').length > 10")
         return crawling.result()
 
@@ -102,7 +102,6 @@ def compare(pairs: int, pages: int) -> None:
     """CPU seconds for a thousand pages, with a viewer and without."""
     with TemporaryDirectory(prefix="muniment-bench-") as name:
         cwd, ratios = Path(name), []
-        (cwd / "runs").mkdir()
         make_site(cwd / "site", pages)
         print("| pair | CPU s for 1,000 pages: watched | not watched | ratio |\n|---|---|---|---|", flush=True)
         with Nginx(cwd / "site", access_log=False) as server:
@@ -110,7 +109,8 @@ def compare(pairs: int, pages: int) -> None:
                 ways = [cpu_of_watched_crawl, cpu_of_crawl]
                 took = {}
                 for way in ways if pair % 2 else ways[::-1]:
-                    took[way] = way(cwd, server.url, f"runs/{pair}-{way.__name__}") / pages * 1000
+                    (cwd / f"{pair}-{way.__name__}").mkdir()
+                    took[way] = way(cwd, server.url, f"{pair}-{way.__name__}/out") / pages * 1000
                 watched, alone = (took[way] for way in ways)
                 ratios.append(watched / alone)
                 print(f"| {pair + 1} | {watched:.2f} | {alone:.2f} | {ratios[-1]:.3f} |", flush=True)
