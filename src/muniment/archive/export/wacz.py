@@ -23,8 +23,8 @@ from muniment.errors import ArchiveError
 
 __all__ = ["WaczOptions", "WaczSums", "write_wacz"]
 
-_THREADS = 3
-"""One copies, one makes the index, one walks; then all of them walk."""
+_THREADS = 2
+"""One copies and one makes the index; then both walk."""
 
 _AHEAD = 8
 """Ranges of files whose pages may wait for their turn."""

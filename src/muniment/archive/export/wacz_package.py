@@ -20,7 +20,7 @@ from muniment.archive.export.target import FileSums
 __all__ = ["Description", "WaczPackage", "pieces_of"]
 
 WACZ_VERSION = "1.1.1"
-_PIECE = 4 << 20
+_PIECE = 8 << 20
 """Large enough that threads seldom wait for one another."""
 _OTHER = re.compile(r"[^-a-z0-9._/]")
 
