@@ -12,7 +12,6 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from muniment import __version__
-from muniment.archive.hooks.tables import write_tables
 from muniment.control.hook_settings import given_settings
 from muniment.control.hooks import HookChoice, HookSet
 from muniment.crawl.hooks.messages import HookLimits, HookSetup, Mode, PlannedHook
@@ -162,5 +161,7 @@ def new_supervisor(
 
 def keep_tables(store: HookStore, out: Path) -> None:
     """Write `hooks.parquet` and `hook-files.parquet` anew, where hooks have run. Raises ArchiveError."""
+    from muniment.archive.hooks.tables import write_tables  # noqa: PLC0415  (pyarrow: a crawl needs its memory)
+
     if store.used:
         write_tables(out, store.results(), store.artifacts())

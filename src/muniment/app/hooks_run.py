@@ -15,7 +15,6 @@ from msgspec import Struct
 from muniment.app.hooks import HookPlan, keep_tables, new_supervisor
 from muniment.app.signals import stopped_by_signals
 from muniment.archive.event_log import EventLog
-from muniment.archive.hooks.pages import captured_pages
 from muniment.archive.index.journal import CAPTURES, PARTS
 from muniment.control.privacy import is_private, keep_private
 from muniment.control.tracker_location import tracker_place
@@ -37,7 +36,7 @@ __all__ = ["HooksDone", "run_hooks"]
 
 _ALONE = "hooks.sqlite"
 _AT_ONCE = 1000
-_LOOK_S = 0.1
+_LOOK_S = 0.05
 
 
 class HooksDone(Struct, frozen=True):
@@ -145,9 +144,14 @@ async def _run(
 
 def _queue_pages(store: HookStore, out: Path, urls: frozenset[str]) -> set[bytes]:
     """Have all pages wait; those of which nothing is to be run are done at once."""
+    from muniment.archive.hooks.pages import captured_pages  # noqa: PLC0415  (pyarrow loads while the worker starts)
+
     keys: set[bytes] = set()
     batch = []
+    found = set[str]()
     for page in captured_pages(out):
+        if page.url in urls:
+            found.add(page.url)
         if (urls and page.url not in urls) or page.key in keys or not store.wants(page.url):
             continue
         keys.add(page.key)
@@ -156,10 +160,6 @@ def _queue_pages(store: HookStore, out: Path, urls: frozenset[str]) -> set[bytes
             store.add(batch, again=True)
             batch = []
     store.add(batch, again=True)
-    if missing := urls - _urls_of(out, urls):
+    if missing := urls - found:
         raise UsageError(f"--url {min(missing)}: {out} holds no page of it")
     return keys
-
-
-def _urls_of(out: Path, urls: frozenset[str]) -> frozenset[str]:
-    return frozenset(page.url for page in captured_pages(out) if page.url in urls) if urls else urls

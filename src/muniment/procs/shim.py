@@ -15,6 +15,7 @@ from __future__ import annotations
 # the modules around these two load enum and more: half of the time that this takes to start
 import _ctypes
 import _signal as signal  # type: ignore[import-not-found]
+import gc
 import marshal
 import os
 import resource
@@ -47,14 +48,17 @@ _THREE = 3 * 4
 
 
 class _Keeper:
-    def __init__(self, directory: str, lifeline: int, first: int, grace_s: float, timeout_s: float) -> None:
+    def __init__(
+        self, directory: str, lifeline: int, first: int, grace_s: float, timeout_s: float, environment: dict[str, str]
+    ) -> None:
         self._directory, self._lifeline, self._first, self._grace_s = directory, lifeline, first, grace_s
+        self._environment = environment
         self._over_at = time.monotonic() + timeout_s if timeout_s else None
         self._command = 0
         self._status: int | None = None
         self._asked = self._timed_out = self._killed = False
         self._force_at: float | None = None
-        self._launcher = os.environ.get("MUNIMENT_PARENT")
+        self._launcher = environment.get("MUNIMENT_PARENT")
         self._woken, waker = os.pipe()
         os.set_blocking(waker, False)
         os.set_blocking(self._woken, False)
@@ -71,11 +75,10 @@ class _Keeper:
 
     def keep(self, command: list[str]) -> int:
         """Run the command to its end, or to that of its launcher; the exit code as a shell would have it."""
-        os.environ["MUNIMENT_PARENT"] = str(os.getpid())
         if self._asked:
             return self._conclude(-signal.SIGTERM)  # it was ended before it began
         try:
-            self._command = _begin(command)
+            self._command = _begin(command, {**self._environment, "MUNIMENT_PARENT": str(os.getpid())})
         except OSError as error:
             print(f"{command[0]} cannot be run: {error.strerror}", file=sys.stderr, flush=True)
             return self._conclude(_CANNOT_RUN)
@@ -170,16 +173,19 @@ class _Keeper:
     def _write(self, name: str, text: str) -> None:
         path = os.path.join(self._directory, name)  # noqa: PTH118  (pathlib would be most of what this loads)
         try:
-            with open(f"{path}.part", "w") as file:  # noqa: PTH123
-                file.write(text)
+            file = os.open(f"{path}.part", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+            try:
+                os.write(file, text.encode())
+            finally:
+                os.close(file)
             os.rename(f"{path}.part", path)  # noqa: PTH104
         except OSError as error:
             print(f"{path} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
 
 
-def _begin(command: list[str]) -> int:
+def _begin(command: list[str], environment: dict[str, str]) -> int:
     """Start the command in a session of its own; its number. Raises OSError."""
-    return os.posix_spawnp(command[0], command, os.environ, setsid=True, setsigdef=[signal.SIGCHLD, *ENDING])
+    return os.posix_spawnp(command[0], command, environment, setsid=True, setsigdef=[signal.SIGCHLD, *ENDING])
 
 
 def _ticks(pid: int) -> int:
@@ -226,17 +232,23 @@ def _signal(pid: int, ticks: int, number: int) -> None:
 
 def _fields(pid: int | str) -> list[str]:
     try:
-        with open(f"/proc/{pid}/stat", errors="replace") as file:  # noqa: PTH123
-            return file.read().rpartition(")")[2].split()
+        file = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return []
+    try:
+        return os.read(file, 4096).rpartition(b")")[2].decode().split()
+    except OSError:
+        return []
+    finally:
+        os.close(file)
 
 
 def main(arguments: list[str]) -> int:
     """Keep the command of a command line, or those of a fork server, each in a process of its own."""
     os.environ.pop(KEEPS, None)
+    environment = dict(os.environ)
     if arguments[0] == "serve":
-        arguments = _ordered(_ForkServer(int(arguments[1])).serve())
+        arguments, environment = _ordered(_ForkServer(int(arguments[1])).serve())
     directory, lifeline, grace_s, timeout_s, nice, *command = arguments
     _adopt()
     os.set_inheritable(int(lifeline), False)
@@ -245,12 +257,12 @@ def main(arguments: list[str]) -> int:
     if second:
         os.close(int(lifeline))
         os.close(first)
-        return _stand_by(directory, second)
+        return _stand_by(directory, second, environment)
     os.close(held)  # now its end tells that of the one that stands by, without whom the launcher cannot wait for this
     _adopt()
     if int(nice):
         os.nice(int(nice))
-    return _Keeper(directory, int(lifeline), first, float(grace_s), float(timeout_s)).keep(command)
+    return _Keeper(directory, int(lifeline), first, float(grace_s), float(timeout_s), environment).keep(command)
 
 
 def _adopt() -> None:
@@ -271,6 +283,8 @@ class _ForkServer:
 
     def serve(self) -> int:
         """Serve until the launcher is gone; in each shim that is forked this returns its lifeline."""
+        gc.disable()
+        gc.freeze()  # a collection in a shim would copy what it shares with this process
         while True:
             for descriptor, _ in self._awaited.poll():
                 if descriptor in self._shims:
@@ -309,29 +323,30 @@ class _ForkServer:
 
 def _become(descriptors: list[int]) -> None:
     """Make this process, which a fork server forked, like one that was started for its command alone."""
-    os.environ["MUNIMENT_PARENT"] = str(os.getppid())
     os.setsid()
     for number, descriptor in enumerate(descriptors, 1):
         os.dup2(descriptor, number)
     os.closerange(_LIFELINE + 1, _MOST_DESCRIPTORS)
 
 
-def _ordered(lifeline: int) -> list[str]:
-    """The arguments of a shim that was forked; its directory and its environment are as ordered, too."""
+def _ordered(lifeline: int) -> tuple[list[str], dict[str, str]]:
+    """The arguments of a shim that was forked, and the environment of its command; its directory is as ordered, too."""
     size = int.from_bytes(_read_exactly(lifeline, SIZE), "little")
     # only its launcher can write there
     arguments, pwd, environment = marshal.loads(_read_exactly(lifeline, size))  # noqa: S302
-    server = os.environ["MUNIMENT_PARENT"]
-    os.environ.clear()
-    os.environ.update(environment)
-    os.environ["MUNIMENT_PARENT"] = server
+    environment["MUNIMENT_PARENT"] = str(os.getppid())
+    # the command is looked for there; to take over all variables would be a sixth of the time of a shim
+    if "PATH" in environment:
+        os.environ["PATH"] = environment["PATH"]
+    else:
+        os.environ.pop("PATH", None)
     directory, *rest = arguments
     try:
         os.chdir(pwd)
     except OSError as error:
         print(f"{pwd} cannot be entered: {error.strerror}", file=sys.stderr, flush=True)
         os._exit(_CANNOT_RUN)
-    return [directory, str(lifeline), *rest]
+    return [directory, str(lifeline), *rest], environment
 
 
 def _read_exactly(descriptor: int, size: int) -> bytes:
@@ -345,7 +360,7 @@ def _read_exactly(descriptor: int, size: int) -> bytes:
     return b"".join(pieces)
 
 
-def _stand_by(directory: str, second: int) -> int:
+def _stand_by(directory: str, second: int, environment: dict[str, str]) -> int:
     """Wait for the shim, to whom everything is passed on; what it leaves, if it is killed, is this process's now."""
 
     def pass_on(number: int, _: object) -> None:
@@ -358,7 +373,7 @@ def _stand_by(directory: str, second: int) -> int:
         signal.signal(number, pass_on)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     status = os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])
-    return status if status >= 0 else _Keeper(directory, -1, -1, 0.0, 0.0).take_over(status)
+    return status if status >= 0 else _Keeper(directory, -1, -1, 0.0, 0.0, environment).take_over(status)
 
 
 if __name__ == "__main__":
