@@ -90,7 +90,7 @@ def fetch_rate(corpus: Path, paths: list[str], hosts: int, work: Path) -> float:
 
 def fleet_rate(corpus: Path, paths: list[str], hosts: int, work: Path, delay_s: float = 0.0) -> float:
     """Two pipelines of a server."""
-    with site(corpus, hosts) as server, Postgres() as postgres:
+    with site(corpus, hosts) as server, Postgres(on_disk=True) as postgres:
         listed = write_list(server, paths, work)
         with Fleet(work / "fleet", ("--database", postgres.create("fleet")), delay_s=delay_s) as fleet:
             fleet.serve()

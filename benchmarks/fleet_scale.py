@@ -293,7 +293,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1000, help="with --idle")
     given = parser.parse_args()
     counts = [int(text) for text in given.clients.split(",")]
-    with tempfile.TemporaryDirectory(prefix="bench-scale-") as home, Postgres() as postgres:
+    with tempfile.TemporaryDirectory(prefix="bench-scale-") as home, Postgres(on_disk=True) as postgres:
         work = Path(home)
         url = "" if given.state else postgres.create("scale")
         state = work / "state"

@@ -84,9 +84,9 @@ is_ready() {
         read -r ready_seen <"$ready_stamp" && [ "$ready_seen" = "$(fingerprint "$ready_venv" "$@")" ]
 }
 
-# Takes the lock of the checkout for as long as this shell (or a child that has file descriptor 9) lives.
+# take_lock VENV: the lock of an environment, for as long as this shell (or a child that has file descriptor 9) lives.
 take_lock() {
-    exec 9<"$root/scripts/environment.sh"
+    exec 9>>"$1.lock"
     # The lock belongs to the open file, so that it outlives the Python that takes it.
     "$python" -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX)'
 }
@@ -117,12 +117,13 @@ make_venv() {
     step "$python" -m venv "$1"
 }
 
-# pip_install VENV ARGUMENT...: packages with hashes only, and builds with the locked build tools only.
+# pip_install VENV ARGUMENT...: packages with hashes only, and builds with the locked build tools only. The caller may
+# set `pip_flags` to one more option.
 pip_install() {
     pip_venv=$1
     shift
     step env PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 \
-        "$pip_venv/bin/python" -m pip install --quiet --no-build-isolation "$@"
+        "$pip_venv/bin/python" -m pip install --quiet --no-build-isolation ${pip_flags:+"$pip_flags"} "$@"
 }
 
 # install_locked VENV STAMP LOCK [PROJECT]: everything of LOCK, and the project itself as an editable package.
@@ -132,7 +133,7 @@ install_locked() {
         return 0
     fi
     find_python
-    take_lock
+    take_lock "$1"
     # Another script may have installed everything while this one waited for the lock.
     if ! is_ready "$1" "$2" "$build_lock" "$3" "$root/pyproject.toml"; then
         say "installing into ${1##*/} (first run, or requirements have changed)"

@@ -110,7 +110,9 @@ class Spread(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
-        return module if _shares(module) else nodeid
+        if _has(module, "from source_tree import"):
+            return "source_tree"  # which one process parses
+        return module if _has(module, 'scope="module"') else nodeid
 
     def _assign_work_unit(self, node: Any) -> None:
         if self.nodes.index(node) % 2:
@@ -119,8 +121,8 @@ class Spread(LoadScopeScheduling):  # type: ignore[misc]
 
 
 @cache
-def _shares(module: str) -> bool:
-    return 'scope="module"' in (ROOT / module).read_text()
+def _has(module: str, words: str) -> bool:
+    return words in (ROOT / module).read_text()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spread:

@@ -188,6 +188,10 @@ def test_a_browser_over_its_memory_is_replaced_and_its_page_fails(muniment, site
     )
     assert done.code == 0, done.stderr
     assert {row["url"] for row in rows(out) if row["url"].startswith("urn:dom:")} == {f"urn:dom:{site.base}/two.html"}
+    assert muniment("results", f"{site.base}/", "-o", out, "--save", tmp_path / "saved").code == 0
+    info = json.loads((tmp_path / "saved" / "pageinfo.json").read_text())
+    assert (info["state"], info["finalUrl"], info["status"]) == ("failed", f"{site.base}/", 200)
+    assert f"{site.base}/app.js" in info["urls"]
     told = muniment("why", f"{site.base}/", "-o", out)
     assert "browser: memory" in told.stdout
     assert browsers_in(out) == []

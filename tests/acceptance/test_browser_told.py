@@ -96,6 +96,30 @@ def test_why_says_why_a_page_was_rendered_or_not(muniment: Any, site: ScriptSite
     assert "  rendered: every page is\n" in muniment("why", starts[0], "-o", other).stdout
 
 
+def test_pages_are_read_as_a_visitor_sees_them(muniment: Any, site: ScriptSite, tmp_path: Path) -> None:
+    """Below 400 any answer is a page; shadow roots have text; a download does not start; the refused has its type."""
+    out, link = tmp_path / "out", "Object.assign(document.createElement('a'), {href: '%s', download: ''})"
+    page = f"""<p>seen</p><div id=host></div><a id=shown href=/shown.zip download>get</a><script>
+    document.getElementById('host').attachShadow({{mode: 'open'}}).innerHTML = '<style>p {{ }}</style><p>in shadow</p>';
+    document.getElementById('shown').click(); {link % "/loose.zip"}.click(); fetch('/ignored/x').catch(() => 0);
+    fetch('/red.svg');</script>"""
+    site.files["/"] = ("text/html", page.encode())
+    site.statuses["/"] = 300
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK, "--level", "0", "--ignore", "/ignored/")
+    assert done.code == 0, done.stderr
+    saved = tmp_path / "saved"
+    found = json.loads(muniment("results", f"{site.base}/", "-o", out, "--save", saved, "--json").stdout)
+    assert {f"{site.base}/shown.zip", f"{site.base}/loose.zip"} <= set(found["outlinks"])
+    assert not [asked for asked in site.asked if asked.endswith(".zip")]
+    assert (saved / "text.txt").read_text().split("\n")[-1] == "in shadow"
+    assert "p { }" not in (saved / "text.txt").read_text()
+    info = json.loads((saved / "pageinfo.json").read_text())
+    assert info["status"] == 300
+    refused = info["urls"][f"{site.base}/ignored/x"]
+    assert (refused["type"], refused["error"]) == ("fetch", "ignored")
+    assert "asked for by an open page" in muniment("why", f"{site.base}/red.svg", "-o", out).stdout
+
+
 def test_set_changes_tabs_and_times_of_a_running_crawl(muniment: Any, site: ScriptSite, tmp_path: Path) -> None:
     out = tmp_path / "out"
     links = b"".join(b"<a href=/p%d.html>p</a>" % number for number in range(12))

@@ -245,6 +245,31 @@ def test_much_output_leaves_the_databases_small(muniment: Any, site: GatedSite, 
     assert sizes[1] - sizes[0] < 300_000
 
 
+def test_later_hooks_see_what_earlier_ones_said(muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    own = '{"type": "Snapshot", "url": "\'"${1#--url=}"\'", "title": "Own", "tags": ["a", "b"]}'
+    large = '{"type": "ArchiveResult", "status": "skipped", "output_json": {"a": "\'"$x"\'"}}'
+    fill = 'x=$(head -c 70000 /dev/zero | tr "\\0" x)'
+    hook(plugins, "say", "on_Snapshot__1_say.sh", f"{fill}; echo '{own}'; echo '{large}'")
+    where = {"SEE_WHERE": {"type": "string", "default": "{PERSONAS_DIR}/x {HOME}"}}
+    hook(
+        *(plugins, "see", "on_Snapshot__2_see.sh"),
+        'cp "$MUNIMENT_PAGE" card; echo "$SEE_WHERE" > where; ls -d "$PERSONAS_DIR"',
+        properties=where,
+    )
+    eat = f"#!{sys.executable}\nimport time\nheld = bytearray(300 << 20)\ntime.sleep(60)\n"
+    hook(plugins, "eat", "on_Snapshot__3_eat.py", eat, properties={"EAT_MEMORY_LIMIT": {"default": "100MiB"}})
+    crawl(muniment, site, plugins, out)
+    rows = {row["plugin"]: row for row in results_of(out)}
+    assert (rows["say"]["status"], rows["say"]["output_json"], rows["say"]["bad_lines"]) == ("skipped", "", 0)
+    assert rows["see"]["exit_code"] == 0
+    assert rows["eat"]["error"].startswith("memory: ")
+    for card in (page_folder(out) / "see" / "card", page_folder(out) / "page.json"):
+        said = json.loads(card.read_text())
+        assert (said["title"], said["tags"]) == ("Own", ["a", "b"])
+    assert (page_folder(out) / "see" / "where").read_text() == f"{out}/hooks/personas/x {os.environ['HOME']}\n"
+
+
 def test_output_and_memory_have_limits(muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path) -> None:
     hook(plugins, "flood", "on_Snapshot__1_flood.sh", "exec yes")
     eat = f"#!{sys.executable}\nimport time\nheld = bytearray(300 << 20)\ntime.sleep(60)\n"

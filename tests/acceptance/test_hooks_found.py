@@ -117,12 +117,16 @@ def test_the_doctor_names_what_is_missing_and_finds_what_is_there(muniment: Any,
     assert ill.code == 1
     assert not needs["bound", "binary", "no-such-program"]["ok"]
     assert needs["bound_py", "module", "no_such_module"]["how"].endswith("-m pip install no_such_module")
-    assert needs["hello", "interpreter", "/bin/sh"]["found"] == "/bin/sh"
+    words = ["plugin", "kind", "name", "found", "path", "version", "min_version", "ok", "how"]
+    assert {tuple(need) for need in json.loads(ill.stdout)} == {tuple(words)}
+    shell = needs["hello", "interpreter", "/bin/sh"]
+    assert (shell["found"], shell["path"]) == (True, "/bin/sh")
+    assert needs["bound", "binary", "no-such-program"]["found"] is False
     muniment.environ["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     well = muniment("hooks", "doctor", "--hooks", plugins, "--plugins", "bound", "--json")
     found = {need["kind"]: need for need in json.loads(well.stdout)}
     assert well.code == 0
-    assert (found["binary"]["found"], found["binary"]["version"]) == (str(program), "2.10.1")
+    assert (found["binary"]["path"], found["binary"]["version"]) == (str(program), "2.10.1")
     (plugins / "bound" / "config.json").write_text(
         json.dumps({"required_binaries": [{"name": "no-such-program", "min_version": "2.11"}]})
     )

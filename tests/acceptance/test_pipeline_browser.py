@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -103,7 +104,7 @@ def test_a_script_of_job_add_runs_in_the_pages(
     pipe: PipelineRun, site: ScriptSite, muniment: Any, tmp_path: Path
 ) -> None:
     script, state = tmp_path / "own.js", tmp_path / "state.json"
-    script.write_text("document.title + '!'")
+    script.write_text("document.title + window.said")
     state.write_text('{"cookies": []}')
     add = ("job", "add", f"{site.base}/", "--engine", "browser", "--behaviors", "none", "--level", "0")
     add = (*add, "--tags", pipe.name, "--server", pipe.server.url, "--tries", "1", "--no-sitemaps")
@@ -114,9 +115,16 @@ def test_a_script_of_job_add_runs_in_the_pages(
     added = muniment(*add, "--custom-js", script, MUNIMENT_TOKEN=token)
     assert added.code == 0, added.stderr
     job = int(added.stdout)
+    # that of a rule goes before it
+    rules = tmp_path / "rules.json"
+    said = [{"custom_js": "window.said = 1"}, {"prefix": site.base, "custom_js": "window.said = 2"}]
+    rules.write_text(json.dumps(said))
+    at = ("--server", pipe.server.url)
+    ruled = muniment("job", "rules", job, rules, *at, MUNIMENT_TOKEN=pipe.server.tokens["operate"])
+    assert ruled.code == 0, ruled.stderr
     process = pipe.start()
     until(lambda: pipe.job(job)["state"] == "FINISHED", "the job does not end", 120)
     process.terminate()
     assert ended(process, 90)[0] == 0
     told = pipe.server.call("GET", f"/v1/jobs/{job}/results?url={site.base}/").value
-    assert {one["kind"]: one["value"] for one in told["results"]}["custom_js"] == "Built!"
+    assert {one["kind"]: one["value"] for one in told["results"]}["custom_js"] == "Built2"

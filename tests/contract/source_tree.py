@@ -31,6 +31,13 @@ def trees() -> dict[str, ast.Module]:
     return {module: ast.parse(path.read_text("utf-8")) for module, path in modules().items()}
 
 
+@cache
+def nodes(module: str) -> tuple[ast.AST, ...]:
+    """Every node of a module."""
+    return tuple(ast.walk(trees()[module]))
+
+
+@cache
 def path_of(module: str) -> Path:
     path = ROOT.joinpath(*module.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
@@ -45,7 +52,7 @@ def folder(module: str) -> str:
 def imports(module: str) -> frozenset[str]:
     """The package's own modules that a module imports, lazily or not."""
     found = set()
-    for node in ast.walk(trees()[module]):
+    for node in nodes(module):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

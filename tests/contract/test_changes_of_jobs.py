@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import get_args
 
-from source_tree import folder, imports, trees
+from source_tree import folder, imports, nodes, trees
 
 from muniment.model.change import Change
 
@@ -48,6 +48,6 @@ def test_each_verb_says_what_it_raises() -> None:
 
 def _called(module: str) -> set[str]:
     """The names of functions and classes that a module calls."""
-    functions = (node.func for node in ast.walk(trees()[module]) if isinstance(node, ast.Call))
+    functions = (node.func for node in nodes(module) if isinstance(node, ast.Call))
     named = (getattr(one, "id", "") or getattr(one, "attr", "") for one in functions)
     return set(named) - {""}

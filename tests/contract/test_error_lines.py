@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from source_tree import trees
+from source_tree import nodes, trees
 
 from muniment import errors
 
@@ -38,8 +38,8 @@ def written(node: ast.expr) -> str:
 
 def messages() -> Iterator[tuple[str, str, str]]:
     """Each message of an error of ours: module, class, text."""
-    for module, tree in trees().items():
-        for node in ast.walk(tree):
+    for module in trees():
+        for node in nodes(module):
             name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
             if name in CODES and isinstance(node, ast.Call) and node.args:
                 yield module, name, written(node.args[0])

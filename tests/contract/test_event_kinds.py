@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from source_tree import trees
+from source_tree import nodes, trees
 
 from muniment.model.event import Event, LogEvent
 from muniment.model.network.pipeline_events import PipelineEvent
@@ -36,8 +36,8 @@ def test_kinds_of_events_are_in_one_module() -> None:
     bases = {Event.__name__, LogEvent.__name__}
     found = {
         module
-        for module, tree in trees().items()
-        for node in ast.walk(tree)
+        for module in trees()
+        for node in nodes(module)
         if isinstance(node, ast.ClassDef) and bases & {getattr(base, "id", "") for base in node.bases}
     }
     assert found == {"muniment.model.event", "muniment.model.network.pipeline_events"}

@@ -6,9 +6,10 @@ import ast
 import importlib
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from inspect import iscoroutinefunction
 
-from source_tree import folder, imports, modules, path_of, trees
+from source_tree import folder, imports, modules, nodes, path_of, trees
 
 from muniment.crawl import ports
 
@@ -63,16 +64,8 @@ def test_a_crawl_reaches_the_tracker_through_the_queue_door_alone():
 
 def test_no_import_circles():
     """Lazy imports included: a circle is a set of modules of which each is reached from the others."""
-    reached = {module: set(imports(module)) for module in MODULES}
-    while any(more for module in MODULES if (more := _further(reached, module))):
-        pass
-    assert not [module for module in MODULES if module in reached[module]]
-
-
-def _further(reached: dict[str, set[str]], module: str) -> bool:
-    before = len(reached[module])
-    reached[module] = reached[module].union(*(reached[target] for target in reached[module]))
-    return len(reached[module]) > before
+    order = TopologicalSorter({module: imports(module) for module in MODULES})
+    order.prepare()  # raises CycleError, with the circle
 
 
 def test_a_crawl_loads_nothing_of_the_network():
@@ -99,7 +92,7 @@ def test_functions_are_small():
     lengths = {
         f"{module}.{node.name}": node.end_lineno - node.lineno + 1
         for module in MODULES
-        for node in ast.walk(trees()[module])
+        for node in nodes(module)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     }
     assert {name: length for name, length in lengths.items() if length > LONGEST_FUNCTION} == {}
@@ -125,7 +118,7 @@ def test_what_is_taken_from_a_module_is_in_its_all():
     wrong = [
         f"{module} takes {alias.name} from {node.module}"
         for module in MODULES
-        for node in ast.walk(trees()[module])
+        for node in nodes(module)
         if isinstance(node, ast.ImportFrom) and node.module in trees() and _all_of(node.module) is not None
         for alias in node.names
         if f"{node.module}.{alias.name}" not in trees() and alias.name not in _all_of(node.module)
@@ -141,8 +134,8 @@ def test_only_settings_read_the_environment_of_users():
     """Variables between processes apart (procs), nothing else reads it (design 3)."""
     readers = {
         module
-        for module, tree in trees().items()
-        for node in ast.walk(tree)
+        for module in trees()
+        for node in nodes(module)
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}
     }
     processes = {f"muniment.procs.{name}" for name in ("children.launch", "registry", "shim")}

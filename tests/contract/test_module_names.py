@@ -35,6 +35,11 @@ def paths() -> frozenset[str]:
 
 
 @cache
+def all_paths() -> str:
+    return "\n".join(paths())
+
+
+@cache
 def folders() -> frozenset[str]:
     return frozenset(part for path in paths() for part in path.split("/")[1:-2])
 
@@ -53,16 +58,21 @@ def modules() -> dict[str, Path]:
 @cache
 def names_in(path: Path) -> frozenset[str]:
     """Everything that a module defines or sets, inside of its classes, too."""
-    tree = ast.parse(path.read_text("utf-8"))
-    found = {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
-    found |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    return frozenset(found | {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)})
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+    return frozenset(found)
 
 
 @cache
 def classes() -> dict[str, Path]:
-    trees = {path: ast.parse(path.read_text("utf-8")) for path in set(modules().values())}
-    return {n.name: path for path, tree in trees.items() for n in ast.walk(tree) if isinstance(n, ast.ClassDef)}
+    texts = {path: path.read_text("utf-8") for path in set(modules().values())}
+    return {name: path for path, text in texts.items() for name in re.findall(r"^ *class (\w+)", text, re.MULTILINE)}
 
 
 @cache
@@ -71,13 +81,14 @@ def columns() -> frozenset[str]:
     return frozenset(f"{table.name}.{column.name}" for table in tables for column in table.columns)
 
 
+@cache
 def is_known(name: str) -> bool:
     """Whether a dotted or path-like name exists, or is not one of ours."""
     if name in FOREIGN or DATA.search(name) or re.fullmatch(r"\w+/[\d.]+|[\d.]+(:\d+)?", name):
         return True
     if "/" in name or name.endswith(CODE):
         is_ours = name.endswith(CODE) or name.partition("/")[0] in folders()
-        return not is_ours or any(f"/{name}{end}" in path for path in paths() for end in (".py/", "/"))
+        return not is_ours or f"/{name}/" in all_paths() or f"/{name}.py/" in all_paths()
     return name in columns() or _is_dotted(name)
 
 
@@ -114,11 +125,16 @@ def quoted(text: str) -> list[str]:
     return [name.removesuffix("()") for name in re.findall(r"`(\w+(?:[./]\w+)+(?:\(\))?)`", text)]
 
 
+@cache
+def tokens(path: Path) -> tuple[tokenize.TokenInfo, ...]:
+    return tuple(tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline))
+
+
 def texts() -> Iterator[tuple[str, str]]:
     """Docstrings and comments of modules, and pages of documentation, each with its place."""
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE).as_posix()
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        for token in tokens(path):
             if token.type in {tokenize.COMMENT, tokenize.STRING}:
                 yield f"{place}:{token.start[0]}", token.string
     for path in sorted((*PACKAGE.rglob("*.sql"), *(ROOT / "docs").rglob("*.md"))):
@@ -133,7 +149,7 @@ def words() -> frozenset[str]:
     """Every name, and every word that is a string, in the code."""
     found = set(modules()) | {path.split("/")[-2].partition(".")[0] for path in paths()}
     for path in (*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        for token in tokens(path):
             if token.type == tokenize.NAME or (token.type == tokenize.STRING and " " not in token.string):
                 found |= set(re.findall(r"\w+", token.string))
     return frozenset(found)

@@ -6,7 +6,7 @@ import ast
 
 import click
 from msgspec import structs
-from source_tree import folder, trees
+from source_tree import folder, nodes, trees
 
 from muniment.cli.check import check
 from muniment.cli.crawl import crawl, fetch
@@ -156,9 +156,9 @@ def uses() -> set[str]:
     """The settings that the code reads outside the table itself, as `settings.name`."""
     return {
         node.attr
-        for module, tree in trees().items()
+        for module in trees()
         if folder(module) != "settings"
-        for node in ast.walk(tree)
+        for node in nodes(module)
         if isinstance(node, ast.Attribute)
         and (getattr(node.value, "id", "") or getattr(node.value, "attr", "")).endswith("settings")
     }

@@ -15,7 +15,7 @@ from pathlib import Path
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
 
 import pytest
-from source_tree import path_of, trees
+from source_tree import nodes, path_of, trees
 
 _CALLS = {"compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
 _AT_IMPORT = """
@@ -52,8 +52,8 @@ def _compiled_at_import() -> list[tuple[str, str | bytes, int]]:
 
 def _written_in_calls() -> Iterator[tuple[str, str | bytes, int]]:
     """The patterns that stand in calls of `re` itself, compiled or not; what an f-string fills in is a letter."""
-    for module, tree in trees().items():
-        for node in ast.walk(tree):
+    for module in trees():
+        for node in nodes(module):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
                 continue
             if ast.unparse(node.func.value) == "re" and node.func.attr in _CALLS:

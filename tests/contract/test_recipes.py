@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import msgspec
@@ -112,13 +113,22 @@ SIGNALLED = """    if wait := reset_ms(exchange.headers):
         return HostSignal("spent", USED_UP, origin_of(exchange.url), exchange.started_at // 1000, wait)"""
 
 
+def copy_compiled(source: str, target: str) -> None:
+    """Copy a file, and what Python made of it: the tree of each recipe need not be compiled anew."""
+    shutil.copy2(source, target)
+    if source.endswith(".py") and (made := Path(cache_from_source(source))).exists():
+        there = Path(cache_from_source(target))
+        there.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(made, there)
+
+
 class Copy:
     """A copy of the tree, and what was changed in it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         for name in ("src", "tests", "docs", "scripts"):
-            shutil.copytree(ROOT / name, root / name, ignore=LEFT_OUT)
+            shutil.copytree(ROOT / name, root / name, ignore=LEFT_OUT, copy_function=copy_compiled)
         for name in ("pyproject.toml", "README.md", "CHANGELOG.md"):
             shutil.copy(ROOT / name, root / name)
 

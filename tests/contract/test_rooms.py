@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
-from source_tree import NAME, ROOT, imports, modules, path_of, trees
+from source_tree import NAME, ROOT, imports, modules, nodes, path_of, trees
 
 FLOORS = {
     "tracker": (
@@ -33,6 +34,7 @@ TWINS = {"sqlite", "postgresql"}
 """Words in the names of modules that do the same on different platforms: their classes may have one name."""
 
 
+@cache
 def room_of(module: str) -> str:
     """The folder of a module, as a package."""
     return ".".join((NAME, *path_of(module).parent.relative_to(ROOT).parts))
@@ -78,8 +80,8 @@ def test_a_room_has_few_modules() -> None:
 
 def test_a_class_name_has_one_meaning() -> None:
     where: dict[str, list[str]] = defaultdict(list)
-    for module, tree in trees().items():
-        for node in ast.walk(tree):
+    for module in trees():
+        for node in nodes(module):
             if isinstance(node, ast.ClassDef):
                 where[node.name].append(module)
     twice = {name: modules for name, modules in where.items() if len(modules) > 1}

@@ -20,7 +20,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from source_tree import trees
+from source_tree import nodes
 from sqlalchemy import Engine, create_engine, inspect, make_url, text
 from sqlalchemy.exc import IntegrityError
 
@@ -228,7 +228,7 @@ def test_tables_carry_the_names_of_seed_002() -> None:
 
 @pytest.mark.parametrize("words", [PageState, JobState, JobOutcome, SlotLock, SessionEnding, ResultKind, ResultStatus])
 def test_every_word_of_a_state_is_explained_where_it_is_defined(words):
-    [defined] = [n for n in ast.walk(trees()[words.__module__]) if getattr(n, "name", "") == words.__name__]
+    [defined] = [n for n in nodes(words.__module__) if getattr(n, "name", "") == words.__name__]
     after = dict(zip(defined.body, defined.body[1:], strict=False))
     for word in (node for node in defined.body if isinstance(node, ast.Assign)):
         explained = after.get(word)

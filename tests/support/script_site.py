@@ -51,6 +51,8 @@ class ScriptSite:
             "/window.html": ("text/html", _STATIC),
             "/route": ("text/html", _STATIC),
         }
+        self.statuses: dict[str, int] = {}
+        """Other statuses than 200 for those that are there, and 404 for the others, by path."""
         self.headers: dict[str, dict[str, str]] = {}
         """Further headers of answers, by path."""
         self.accounts: dict[str, str] = {}
@@ -99,7 +101,7 @@ def _handler(site: ScriptSite) -> type[BaseHTTPRequestHandler]:
                 body = body[first : last + 1]
                 site.asked[f"{self.command} {self.path} in part"] += 1
             else:
-                self.send_response(200 if path in site.files else 404)
+                self.send_response(site.statuses.get(path, 200 if path in site.files else 404))
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             for name, value in site.headers.get(path, {}).items():

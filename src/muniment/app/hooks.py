@@ -56,12 +56,13 @@ def plan_hooks(
         return None
     wanted = included(options.hook_include)
     own = given_settings(options.hook_env, Path(options.hook_env_file) if options.hook_env_file else None)
-    common = _common(options, settings)
+    common, environment = _common(options, settings), _environment(out.absolute())
     chosen = HookSet(
         HookChoice(
             folders=[_folder(one) for one in options.hooks],
             plugins=[name.strip() for name in options.plugins.split(",") if name.strip()],
             given={**{name: text for name, text in common.items() if name != "TIMEOUT"}, **own},
+            run=environment | {"TIMEOUT": common["TIMEOUT"], "CRAWL_DIR": str(out.absolute() / "hooks" / "crawl")},
             python=options.hook_python or "",
             abxpkg=options.hook_abxpkg,
         )
@@ -73,7 +74,7 @@ def plan_hooks(
         crawl_id=hashlib.sha256(os.fsencode(out.absolute())).hexdigest()[:32],
         start_url=start_url,
         hooks=[_planned(chosen, hook, options) for hook in chosen.in_order(hooks)],
-        environment={**_environment(out.absolute()), **common, **own},
+        environment={**environment, **common, **own},
         limits=HookLimits(
             jobs=options.hook_jobs or os.cpu_count() or 1, tries=options.hook_tries, most_output=options.hook_output
         ),

@@ -53,5 +53,8 @@
     const at = empty.lastIndexOf("</");
     dom = doctype + empty.slice(0, at) + root.getHTML({ shadowRoots: shadows }) + empty.slice(at);
   }
-  return { links, title: document.title, dom, text: document.body ? document.body.innerText : "" };
+  // the text of a document lacks that of its shadow roots
+  const shown = (one) => one instanceof HTMLElement && getComputedStyle(one).display !== "none";
+  const texts = [document.body, ...shadows.flatMap((shadow) => [...shadow.children])].filter(shown);
+  return { links, title: document.title, dom, text: texts.map((one) => one.innerText).join("\n") };
 }

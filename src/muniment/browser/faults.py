@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from muniment.model.exchange import RequestEnded
+
 __all__ = ["BrowserError", "CallError", "FaultKind"]
 
 FaultKind = Literal["crashed", "hung", "memory", "start"]
@@ -15,6 +17,8 @@ class BrowserError(Exception):
     def __init__(self, kind: FaultKind, text: str = "") -> None:
         super().__init__(text or kind)
         self.kind: FaultKind = kind
+        self.chains: list[list[RequestEnded]] = []
+        """The requests of the page until then, each with the redirects that led to it."""
 
 
 class CallError(Exception):

@@ -32,7 +32,7 @@ _THUMBNAIL = 640
 _MOST_VALUE = 1 << 20
 _NOT_OURS = frozenset({
     "content-length", "transfer-encoding", "content-encoding", "connection", "keep-alive", "trailer",
-    "content-disposition",
+    "content-disposition", "location",
 })  # fmt: skip
 
 

@@ -111,6 +111,13 @@ class BrowserPool:
 
     async def _once(self, order: RenderRequest) -> RenderedPage:
         browser, traffic = await self._ready(), PageTraffic()
+        try:
+            return await self._in_time(browser, order, traffic)
+        except BrowserError as fault:
+            fault.chains = list(traffic.chains())
+            raise
+
+    async def _in_time(self, browser: RunningBrowser, order: RenderRequest, traffic: PageTraffic) -> RenderedPage:
         work = asyncio.ensure_future(browser.render(order, traffic))
         try:
             end = monotonic() + order.options.page_time + _HUNG_S

@@ -1,4 +1,4 @@
-// Runs before any script of a page: what would open a window is told instead, and opens none.
+// Runs before any script of a page: what would open a window or begin a download is told instead, and does not.
 (() => {
   const name = "__munimentWindow";
   const tell = window[name];
@@ -19,9 +19,16 @@
     const named = (target || "").toLowerCase();
     return named !== "" && !["_self", "_top", "_parent"].includes(named) && !frames[target];
   };
+  const leaves = (link) => link.hasAttribute("download") || elsewhere(link.target || document.querySelector("base[target]")?.target);
+  const click = HTMLElement.prototype.click;
+  HTMLAnchorElement.prototype.click = function () {
+    // of one that is in no document, no listener hears
+    if (!this.isConnected && this.href && leaves(this)) told(this.href);
+    else click.call(this);
+  };
   addEventListener("click", (event) => {
     const link = event.composedPath().find((one) => one instanceof Element && one.matches("a[href], area[href]"));
-    if (link && elsewhere(link.target || document.querySelector("base[target]")?.target)) {
+    if (link && leaves(link)) {
       event.preventDefault();
       told(link.href);
     }

@@ -142,7 +142,7 @@ def _page_url(text: str) -> str:
 
 
 def _need(need: Requirement) -> str:
-    there = " ".join(filter(None, (need.found, need.version))) or "there"
+    there = " ".join(filter(None, (need.path, need.version))) or "there"
     return f"{need.plugin}: {need.kind} {need.name}: {there if need.ok else f'missing; {need.how}'}"
 
 

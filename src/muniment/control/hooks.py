@@ -32,6 +32,8 @@ class HookChoice(Struct, frozen=True, kw_only=True):
     """These and what they require; empty for all that can run."""
     given: Mapping[str, str] = {}
     """Settings by name."""
+    run: Mapping[str, str] = {}
+    """What of the environment of hooks the names in defaults stand for, too."""
     python: str = ""
     abxpkg: bool = False
 
@@ -50,7 +52,7 @@ class HookSet:
     def __init__(self, choice: HookChoice) -> None:
         """Raises UsageError for folders, names and values that make no sense."""
         self.plugins = find_plugins(choice.folders)
-        self.settings = PluginSettings(self.plugins, choice.given)
+        self.settings = PluginSettings(self.plugins, choice.given, choice.run)
         self.interpreters = Interpreters(choice.python, abxpkg=choice.abxpkg)
         self._by_name = {plugin.name: plugin for plugin in self.plugins}
         if unknown := [name for name in choice.plugins if name not in self._by_name]:

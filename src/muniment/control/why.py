@@ -197,13 +197,14 @@ def _on_start_hosts(db: Database, job: jobs.Job | None, path: str) -> tuple[str,
 
 
 def _no_page(out: Path, url: str, robots: RobotsStore | None) -> Why:
-    """A URL that is not a page of the crawl, but may have been asked for as a robots.txt."""
+    """A URL that is not a page of the crawl, but may have been asked for as a robots.txt or by a page."""
     origin = origin_of(url)
     answer = robots.find(origin) if robots and url == f"{origin}/robots.txt" else None
     places = tuple(_places(out, url))
     if not places and answer is None:
         return Why(url=url, verdict="never seen", text="no page whose links are followed leads to it")
-    rules = f"the rules of {origin} come from it" if answer else "asked for as a robots.txt"
+    what = "asked for by an open page" if places and places[-1].engine != "http" else "asked for as a robots.txt"
+    rules = f"the rules of {origin} come from it" if answer else what
     text = _where(places, answer.status if answer else 0)
     if places and (error := places[-1].error):
         return Why(url=url, verdict="failed", text=f"{error}; {text}; {rules}", places=places)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec import structs
+
 from muniment.browser.options import BrowserSetup
 from muniment.browser.program import find_program
 from muniment.errors import UsageError
@@ -31,8 +33,11 @@ class MachineBrowser:
             if named is not None:
                 raise
 
-    async def setup(self) -> BrowserSetup:
-        """What workers need; raises UsageError when there is no browser that starts, and reports none from then on."""
+    async def setup(self, scripts: str) -> BrowserSetup:
+        """What workers need for a job with this JavaScript.
+
+        Raises UsageError when there is no browser that starts, and reports none from then on.
+        """
         from muniment.app.browsers import browser_for  # noqa: PLC0415  (a pipeline without such jobs needs none of it)
 
         async with self._trying:
@@ -42,4 +47,4 @@ class MachineBrowser:
                 except UsageError:
                     self.version = ""
                     raise
-            return self._setup
+            return structs.replace(self._setup, scripts=scripts)

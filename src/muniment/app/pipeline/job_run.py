@@ -237,5 +237,6 @@ class JobRun:
             workers=most_workers(settings),
             credentials=credentials,
             private=credentials.secret,
-            browser=await self._browser.setup() if self._renders else None,
+            # the settings of a server's job have the text of the script, and no file
+            browser=await self._browser.setup(settings.custom_js or "") if self._renders else None,
         )

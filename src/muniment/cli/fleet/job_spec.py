@@ -15,7 +15,6 @@ from muniment.cli.click_options import click_option, read_settings
 from muniment.control.fleet.values import refusal_of
 from muniment.errors import UsageError
 from muniment.model.network.jobs import GivenCookie, JobSpec
-from muniment.model.rule import Rule
 from muniment.settings.option_table import Command, options
 from muniment.settings.settings_json import option_name, written_settings
 
@@ -55,7 +54,7 @@ def spec_of(urls: tuple[str, ...], given: dict[str, Any], *, is_list: bool, **te
         urls=list(starts.urls) if starts is not None else [],
         settings=written_settings(structs.replace(settings, seed="list" if is_list else "")),
         ignores=imported,
-        rules=[Rule(custom_js=read_script(settings.custom_js))] if settings.custom_js else [],
+        custom_js=read_script(settings.custom_js) if settings.custom_js else "",
         cookies=_cookies(settings.cookies),
         is_list=is_list,
         **terms,

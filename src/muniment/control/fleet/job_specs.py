@@ -25,7 +25,7 @@ __all__ = ["CheckedSpec", "check_line", "check_public", "checked_spec", "checked
 
 LIST = "list"
 """`Settings.seed` of a job whose lines come over the network."""
-_MOST_NAME, _MOST_EXPLANATION = 200, 10_000
+_MOST_NAME, _MOST_EXPLANATION, _MOST_SCRIPT = 200, 10_000, 1 << 20
 _LARGEST = 1_000_000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NOT_IN_A_COOKIE = re.compile(r"[\x00-\x1f\x7f\u0100-\U0010ffff]")
@@ -58,7 +58,11 @@ def checked_spec(spec: JobSpec, now: int, *, allow_private: bool) -> CheckedSpec
     sets = chosen(names, with_global=not spec.is_list and not settings.no_global_ignores)
     ignore = tuple(dict.fromkeys((*settings.ignore, *spec.ignores)))
     # of a machine, a job names nothing
-    settings = structs.replace(settings, out="", ignore=ignore, seed=LIST if spec.is_list else "")
+    if len(spec.custom_js) > _MOST_SCRIPT:
+        raise UsageError(f"custom_js is longer than {_MOST_SCRIPT:,} characters")
+    settings = structs.replace(
+        settings, out="", ignore=ignore, seed=LIST if spec.is_list else "", custom_js=spec.custom_js or None
+    )
     return CheckedSpec(
         _name(spec, urls),
         settings,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,22 +35,29 @@ class PageFolder:
         self._dom = self.path / "muniment_dom" / "output.html"
         self._trust = self.path / "muniment_network" / "ca.pem"
         self._wgetrc = self._trust.with_name("wgetrc")
+        self._title, self._tags = page.title, page.tags
 
     def make(self) -> None:
         """Write all of it. Raises OSError."""
         self.path.mkdir(parents=True, exist_ok=True)
         self.clear()
-        title = self._page.title
         found = recorded_body(self._out, self._page.page)
         self.body.parent.mkdir(exist_ok=True)
         with self.body.open("wb") as file:
             for piece in found.pieces if found else ():
                 file.write(piece)
         if found is not None and found.content_type.lstrip().lower().startswith(_HTML):
-            title = self._write_text(found.content_type) or title
-        self._write_card(title)
+            title = self._write_text(found.content_type)
+            # what a hook said in an earlier run goes before
+            self._title = self._page.title or title
+        self._write_card()
         if self._page.network is not None:
             self._write_trust(self._page.network)
+
+    def say(self, title: str, tags: Iterable[str]) -> None:
+        """Hooks have said a title, or nothing, and tags: later ones read them in `page.json`. Raises OSError."""
+        self._title, self._tags = title or self._title, tuple(tags)
+        self._write_card()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -74,7 +82,7 @@ class PageFolder:
         self._dom.write_text(document_text(data, content_type), "utf-8", "replace", newline="")
         return page_text(data[:_MOST_TITLE], content_type, with_text=False).title
 
-    def _write_card(self, title: str) -> None:
+    def _write_card(self) -> None:
         page = self._page.page
         card = {
             "url": page.url,
@@ -87,8 +95,8 @@ class PageFolder:
             "warc_file": page.warc_file,
             "warc_offset": page.warc_offset,
             "digest": page.digest,
-            "title": title,
-            "tags": list(self._page.tags),
+            "title": self._title,
+            "tags": list(self._tags),
         }
         aside = self.card.with_name(f"page.json.{os.getpid()}.part")
         aside.write_bytes(msgspec.json.format(msgspec.json.encode(card)) + b"\n")

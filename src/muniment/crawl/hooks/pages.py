@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from muniment.crawl.hooks.messages import HookSetup, PlannedHook
@@ -34,11 +35,12 @@ class HookTarget:
         environment: dict[str, str],
         prior: Sequence[PriorTry],
         always: bool = False,
+        say: Callable[[str, Iterable[str]], None] = lambda title, tags: None,
     ) -> None:
-        """`always`: its hooks run in every run."""
+        """`always`: its hooks run in every run; `say` gets title and tags when hooks have said some."""
         self.key, self.url, self.depth, self.folder = key, url, depth, folder
         self.arguments, self.environment = tuple(arguments), environment
-        self.title, self._always = "", always
+        self.title, self._always, self.say = "", always, say
         self.tags: dict[str, None] = {}
         self._prior = {(one.event, one.plugin, one.hook): one for one in prior}
 
@@ -205,6 +207,9 @@ class HookRunner:
         status, error = judge(output.result, end)
         target.title = output.title or target.title
         target.tags.update(dict.fromkeys(output.tags))
+        if output.title or output.tags:
+            with suppress(OSError):
+                await asyncio.to_thread(target.say, target.title, target.tags)
         said = output.result
         result = HookResult(
             url=target.url,

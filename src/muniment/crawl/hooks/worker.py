@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -75,6 +76,8 @@ class HooksWorker:
 
     async def run(self) -> None:
         """Work until asked to end; all hooks have ended when it returns."""
+        with suppress(OSError):
+            (self._out / "hooks" / "personas").mkdir(parents=True, exist_ok=True)
         for event in ("CrawlSetup", "Crawl"):
             await self._crawl.run(event)
             self._send(CrawlEventOver(event))
@@ -142,6 +145,7 @@ class HooksWorker:
             arguments=[f"--url={one.url}", f"--snapshot-id={folder.key}", f"--depth={one.depth}"],
             environment={**folder.environment, "CRAWL_DIR": str(self._out / "hooks" / "crawl")},
             prior=page.prior,
+            say=folder.say,
         )
         target.title, target.tags = page.title, dict.fromkeys(page.tags)
         runner = self._runner(target, one.page_id)

@@ -19,12 +19,11 @@ from muniment.crawl.pages import Evaluation, Page
 from muniment.crawl.worker.documents import markup, markup_text, shows_document
 from muniment.crawl.worker.http_engine import HttpEngine
 from muniment.crawl.worker.page_recording import PageRecording
-from muniment.crawl.worker.rendering import failed_page, rendered_page
+from muniment.crawl.worker.rendering import lost_page, rendered_page
 from muniment.crawl.worker.services import EngineServices
 from muniment.errors import MunimentError
 from muniment.http.user_agent import agent_text
 from muniment.model.event import RenderSums
-from muniment.model.failure import Failure
 from muniment.model.page import Claim
 from muniment.proxy.events import PageOwner
 from muniment.rules.rendering.needs_browser import reason_to_render, wanted_engine
@@ -120,7 +119,7 @@ class BrowserEngine(HttpEngine):
             if fault.kind == "start":
                 raise MunimentError(f"the browser {self._setup.path} cannot be started: {fault}") from None
             _log.warning("%s: the browser %s: %s", claim.url, fault.kind, fault)
-            return self._counted(failed_page(page, Failure("browser", fault.kind), self._policy, page_id))
+            return self._counted(lost_page(page, fault, page_id, self._policy))
         self._agent.learn_from_page(from_browser(rendered.cookies, secure=claim.url.startswith("https:")))
         return self._counted(rendered_page(page, rendered, page_id, self._outlinks, self._policy))
 

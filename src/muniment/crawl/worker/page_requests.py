@@ -86,7 +86,7 @@ class PageRequests:
             if request.body is not None and request.body.in_memory:
                 request.body.close()
         if isinstance(found, Failure | RefusedRequest):
-            return _turned_away(found, taker)
+            return _turned_away(found, taker, self._kind_of(request))
         return await self._record(request, found, taker)
 
     async def tunnel(self, request: ProxyRequest, client: TunnelEnd) -> TunnelEnd | RequestOutcome:
@@ -194,15 +194,15 @@ class PageRequests:
         if failure is not None and failure.code == "disk":
             # not the page's fault: the run stops
             self._services.fail(body_error(failure))
-            return _turned_away(failure, taker)
+            return _turned_away(failure, taker, self._kind_of(request))
         self._note_answer(exchange)
         if exchange.head:
             taker.end(whole=failure is None)
         elif failure is not None:
-            turned_away = _turned_away(failure, taker)
+            turned_away = _turned_away(failure, taker, self._kind_of(request))
             if turned_away.refused:
                 return turned_away
-        kind = self._type_of(request) or resource_type(request.header("sec-fetch-dest"), request.method)
+        kind = self._kind_of(request)
         if (signal := page_signal(exchange)) is not None:
             self._services.signal(host_of(exchange.url), signal)
         answered = RequestOutcome(
@@ -214,6 +214,9 @@ class PageRequests:
         )
         await self._services.record_beside(exchange, self._context(kind))
         return answered
+
+    def _kind_of(self, request: ProxyRequest) -> str:
+        return self._type_of(request) or resource_type(request.header("sec-fetch-dest"), request.method)
 
     def _context(self, kind: str) -> PageContext:
         owner = self._owner
@@ -271,8 +274,8 @@ def _with(asked: Forwarded, headers: Headers) -> Forwarded:
     return structs.replace(asked, headers=(*asked.headers, *headers))
 
 
-def _turned_away(failure: Failure | RefusedRequest, taker: AnswerTaker) -> RequestOutcome:
+def _turned_away(failure: Failure | RefusedRequest, taker: AnswerTaker, kind: str) -> RequestOutcome:
     """Tell the client that it gets no answer of a server."""
     refused = failure.code if failure.code in _REFUSALS else ""
     taker.refuse(403 if refused else 502, failure.code, failure.text)
-    return RequestOutcome(error=str(failure), refused=refused)
+    return RequestOutcome(error=str(failure), refused=refused, type=kind)

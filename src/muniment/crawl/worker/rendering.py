@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from muniment.browser.faults import BrowserError
 from muniment.browser.rendered import RenderedPage
 from muniment.clock import iso_us, new_record_urn
 from muniment.crawl.pages import Evaluation, ResolvedLinks
@@ -21,7 +22,7 @@ from muniment.model.result import PageResource, Result, ResultKind, ResultStatus
 from muniment.model.url import normalise
 from muniment.rules.retry import is_last
 
-__all__ = ["failed_page", "rendered_page"]
+__all__ = ["lost_page", "rendered_page"]
 
 _PNG, _JPEG = "image/png", "image/jpeg"
 _PICTURES = {"view": _PNG, "thumbnail": _JPEG, "fullPage": _PNG, "customJs": _PNG}
@@ -46,17 +47,23 @@ def rendered_page(
     made = structs.replace(made, context=structs.replace(made.context, outlinks=found.lines))
     script = rendered.script
     if script is not None and not script.done:
-        return failed_page(made, Failure("browser", f"custom_js: {msgspec.json.decode(script.value)}"), policy)
+        return _failed(made, Failure("browser", f"custom_js: {msgspec.json.decode(script.value)}"), policy)
     return made
 
 
-def failed_page(page: Evaluation, failure: Failure, policy: ReadPolicy, page_id: str = "") -> Evaluation:
-    """A page that a browser did not come through with: it is tried again, and is done after the last try."""
+def lost_page(page: Evaluation, fault: BrowserError, page_id: str, policy: ReadPolicy) -> Evaluation:
+    """A page over which a browser was lost: its exchanges are recorded, and what it asked for is listed."""
+    lost = RenderedPage(state="failed", final_url=page.claim.url, chains=fault.chains)
+    made = structs.replace(_of_browser(page, page_id), resources=(_info_resource(page, lost, page_id),))
+    return _failed(made, Failure("browser", fault.kind), policy)
+
+
+def _failed(page: Evaluation, failure: Failure, policy: ReadPolicy) -> Evaluation:
+    """It is tried again, and is done after the last try."""
     status = page.exchange.status
     done = is_last(page.claim, status, failure)
     wait = 0 if done else retry_wait(page.claim, policy.tries, status)
-    made = structs.replace(page, failure=failure, done=done, retry_after_ms=wait)
-    return _of_browser(made, page_id) if page_id else made
+    return structs.replace(page, failure=failure, done=done, retry_after_ms=wait)
 
 
 def _of_browser(page: Evaluation, page_id: str) -> Evaluation:
@@ -82,8 +89,12 @@ def _resources(page: Evaluation, rendered: RenderedPage, page_id: str) -> Iterat
     for name, content_type, block in (*pictures, *texts):
         if block:
             yield PageResource(f"urn:{name}:{url}", content_type, block, new_record_urn())
+    yield _info_resource(page, rendered, page_id)
+
+
+def _info_resource(page: Evaluation, rendered: RenderedPage, page_id: str) -> PageResource:
     info = msgspec.json.encode(_page_info(page, rendered, page_id))
-    yield PageResource(f"urn:pageinfo:{url}", "application/json", info, new_record_urn())
+    return PageResource(f"urn:pageinfo:{page.claim.url}", "application/json", info, new_record_urn())
 
 
 def _page_info(page: Evaluation, rendered: RenderedPage, page_id: str) -> dict[str, Any]:

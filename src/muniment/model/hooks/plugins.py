@@ -90,8 +90,9 @@ class Requirement(Struct, frozen=True):
     plugin: str
     kind: RequirementKind
     name: str
-    found: str
-    """Its absolute path, or the place of a package; empty when it is missing."""
+    found: bool
+    path: str
+    """Absolute, or the place of a package; empty for a module, and when it is missing."""
     version: str
     min_version: str
     ok: bool

@@ -71,6 +71,8 @@ class JobSpec(Struct, frozen=True, kw_only=True):
     paused: bool = False
     is_list: bool = field(default=False, name="list")
     """It fetches a list, whose lines come afterwards."""
+    custom_js: str = ""
+    """JavaScript for every rendered page; that of a rule goes before it."""
 
 
 class JobPatch(Struct, frozen=True, kw_only=True):

@@ -116,19 +116,20 @@ class RequirementCheck:
     def _plugin(self, plugin: Plugin, name: str) -> Requirement:
         there = self._by_name.get(name)
         how = "" if there else f"give the folder with the plugin {name} to --hooks, too"
-        return Requirement(plugin.name, "plugin", name, str(there.directory) if there else "", "", "", not how, how)
+        path = str(there.directory) if there else ""
+        return Requirement(plugin.name, "plugin", name, bool(there), path, "", "", not how, how)
 
     def _interpreter(self, plugin: Plugin, name: str) -> Requirement:
         hooks = [hook for hook in plugin.hooks if self._interpreters.named(hook) == name]
         found = self._interpreters.found(hooks[0])
         how = "" if found else f"install {Path(name).name}, so that it is in PATH"
-        return Requirement(plugin.name, "interpreter", name, found or "", "", "", bool(found), how)
+        return Requirement(plugin.name, "interpreter", name, bool(found), found or "", "", "", bool(found), how)
 
     def _module(self, plugin: Plugin, name: str) -> Requirement:
         missing, _, _ = self._asked
         ok = name not in missing
         how = "" if ok else f"{self._interpreters.python} -m pip install {_DISTRIBUTIONS.get(name, name)}"
-        return Requirement(plugin.name, "module", name, "", "", "", ok, how)
+        return Requirement(plugin.name, "module", name, ok, "", "", "", ok, how)
 
     def _binary(self, plugin: Plugin, one: RequiredBinary, *, versions: bool) -> Requirement:
         name = self._settings.text(one.name)
@@ -139,7 +140,7 @@ class RequirementCheck:
         old = bool(one.min_version) and not _at_least(version, one.min_version)
         ok = bool(found) and not old
         how = "" if ok else self._how(one, name)
-        return Requirement(plugin.name, "binary", name, found, version, one.min_version, ok, how)
+        return Requirement(plugin.name, "binary", name, bool(found), found, version, one.min_version, ok, how)
 
     def binary(self, one: RequiredBinary) -> str:
         """Where a required program or package is; empty when it is missing."""

@@ -12,6 +12,7 @@ from typing import Any
 from muniment.errors import UsageError
 from muniment.model.hooks.plugins import Plugin, PluginProperty
 from muniment.model.mask import MASK, is_secret_name
+from muniment.settings.values import parse_size
 
 __all__ = ["PluginSettings"]
 
@@ -59,14 +60,16 @@ class PluginSettings:
         return self._given.get(name, "true").strip().lower() not in _FALSE
 
     def number(self, plugin: Plugin, suffix: str) -> float | None:
-        """`<PLUGIN>_<SUFFIX>` of a plugin as a number; None where it has none. Raises UsageError."""
+        """`<PLUGIN>_<SUFFIX>` of a plugin, a number or a size; None where it has none. Raises UsageError."""
         name = f"{plugin.name.upper()}_{suffix}"
         one = self._known.get(name)
         value: Any = self._value(one, 0) if one is not None else self._given.get(name)
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except TypeError:
             return None
+        except ValueError:
+            return _size(value)
         return number if math.isfinite(number) else None
 
     def text(self, words: str) -> str:
@@ -107,6 +110,13 @@ class PluginSettings:
             return self._given.get(name, self._run.get(name, match[0]))
 
         return _NAME_IN_TEXT.sub(fill, words)
+
+
+def _size(text: str) -> float | None:
+    try:
+        return float(parse_size(text))
+    except UsageError:
+        return None
 
 
 def _written(value: object) -> str:

@@ -58,9 +58,9 @@ def may_render(engine: str, rules: Iterable[Rule]) -> bool:
 
 
 def is_document(status: int, content_type: str, disposition: str) -> bool:
-    """Whether an answer is a page that a browser can show."""
+    """Whether an answer that does not redirect is a page that a browser can show."""
     shown = not disposition.strip().lower().startswith("attachment")
-    return 200 <= status < 300 and content_type.partition(";")[0].strip().lower() in _TYPES and shown
+    return 200 <= status < 400 and content_type.partition(";")[0].strip().lower() in _TYPES and shown
 
 
 def why_not_rendered(engine: str, order: str, status: int, content_type: str, *, is_page: bool) -> str:
@@ -69,8 +69,10 @@ def why_not_rendered(engine: str, order: str, status: int, content_type: str, *,
         return "a rule says engine http" if order else "the engine of the job is http"
     if not is_page:
         return "it is a requisite"
+    if not 200 <= status < 300:
+        return f"its status is {status}"
     if not is_document(status, content_type, ""):
-        return f"its status is {status}" if not 200 <= status < 300 else f"it is {content_type or 'of no type'}"
+        return f"it is {content_type or 'of no type'}"
     return "it needs no browser" if wanted_engine(engine, order) == "auto" else "it is for downloading"
 
 
