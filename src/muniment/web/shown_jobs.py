@@ -194,7 +194,7 @@ class _JobPort:
         self._port, self._job_id = port, job_id
 
     def job(self) -> LiveJob:
-        """The job as it stands."""
+        """The job as it is now."""
         return self._port._read(lambda db: live.live_job(db, self._job_id))
 
     def age(self) -> int:
