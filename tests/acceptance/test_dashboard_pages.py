@@ -6,6 +6,8 @@ import json
 import re
 import socket
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -34,6 +36,22 @@ THEMES = {"light": (RULES, 5), "dark": ("['color-contrast']", 0)}
 """What is looked for in each, and the rules that find something to look at: the second has other colours alone."""
 PAGES = ("/", "/jobs/1", "/jobs/1/log", "/jobs/1/queue", "/jobs/1/ignores", "/jobs/1/hosts", "/captures", "/processes")
 
+NAMES = {
+    "/": "jobs job job-url job-state job-done job-queued job-rate job-bytes job-errors job-by job-note filter-text "
+    "filter-state new-job-url new-job-note new-job-submit connection logout",
+    "/jobs/1": "settings-submit setting-per-host setting-delay audit plot-rate plot-status plot-hosts plot-rate-table "
+    "plot-status-table plot-hosts-table log log-line log-pause log-level log-filter log-skipped log-download",
+    "/jobs/1/ignores": "ignore-input ignore-test ignore-add ignore ignore-remove",
+    "/jobs/1/queue": "search-input search-submit",
+    "/jobs/1/hosts": "host-row",
+    "/jobs/1/log": "log log-line log-level log-filter log-download",
+    "/captures": "capture capture-view capture-raw search-input search-submit",
+    "/processes": "process search-input search-submit",
+}
+"""By page: the names of a job that has ended."""
+STEERED = "action-pause action-resume action-abort action-abort-confirm"
+OF_A_PROCESS = "process process-kill process-kill-confirm process-output"
+
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Dashboard, str]]:
@@ -51,6 +69,39 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Dashboard,
 def browser() -> Iterator[Chromium]:
     with Chromium() as chromium:
         yield chromium
+
+
+def test_every_name_that_is_promised_is_there(shown: tuple[Dashboard, str], tmp_path: Path) -> None:
+    dashboard, _ = shown
+    for path, names in NAMES.items():
+        assert set(names.split()) <= (there := tested(dashboard.ask("GET", path))), (path, set(names.split()) - there)
+    assert "ignore-effect" in tested(dashboard.post("/jobs/1/ignores/test", pattern="/a$"))
+    assert "ignore-error" in tested(dashboard.post("/jobs/1/ignores/test", pattern="("))
+    assert "error" in tested(dashboard.ask("GET", "/jobs/77"))
+    with GatedSite({"/": "<a href=/late>late</a><a href=/next>next</a>", "/late": "x"}, held={"/late"}) as site:
+        quiet = ("--quiet", "--no-robots", "--no-sitemaps", "--per-host", "1", "--tries", "1", "--rounds", "0")
+        command = [sys.executable, "-m", "muniment", "crawl", site.url, "-o", "runs/one", *quiet]
+        with subprocess.Popen(command, cwd=tmp_path) as crawl:
+            site.wait_for("/late")
+            with Dashboard(tmp_path, "runs") as other:
+                other.sign_in()
+                check_names_of_a_run(other)
+            site.release()
+            assert crawl.wait(60) == 0
+
+
+def check_names_of_a_run(dashboard: Dashboard) -> None:
+    assert set(STEERED.split()) <= tested(dashboard.ask("GET", "/jobs/1"))
+    assert "queue-row" in tested(dashboard.ask("GET", "/jobs/1/queue"))
+    me, *_ = json.loads(dashboard.ask("GET", "/v1/processes?type=worker&status=running&q=worker")[2])["processes"]
+    assert set(OF_A_PROCESS.split()) <= tested(dashboard.ask("GET", f"/processes/{me['id']}"))
+    assert dashboard.post("/jobs/1/settings", explanation="words")[0] == 303
+    assert {"flash", "audit-row"} <= tested(dashboard.ask("GET", "/jobs/1?done=settings"))
+
+
+def tested(reply: tuple[int, dict[str, str], str]) -> set[str]:
+    """The names of a page that tests may rely on."""
+    return set(re.findall('data-testid="([^"]+)"', reply[2]))
 
 
 def test_captures_are_searched_and_their_bytes_are_downloads(shown: tuple[Dashboard, str]) -> None:
@@ -94,6 +145,23 @@ def test_nothing_is_wider_than_a_phone(shown: tuple[Dashboard, str], browser: Ch
     for path in PAGES:
         page.goto(f"{dashboard.origin}{path}")
         assert page.run("document.documentElement.scrollWidth") <= 360, path
+        lines = "[...document.querySelectorAll('[data-testid=log-line]')]"
+        assert page.run(f"{lines}.filter((one) => one.scrollWidth > one.clientWidth).length") == 0, path
+
+
+def test_the_log_begins_at_its_end_and_is_held_by_scrolling(shown: tuple[Dashboard, str], browser: Chromium) -> None:
+    dashboard, _ = shown
+    page = browser.page(360, 800)
+    page.goto(dashboard.new_ticket()["url"])
+    page.goto(f"{dashboard.origin}/jobs/1")
+    page.run("log.scrollIntoView()")
+    page.wait("log.lastElementChild.lastElementChild.getBoundingClientRect().height > 20")  # it has come into view
+    below = "log.lastElementChild.lastElementChild.getBoundingClientRect().bottom - log.getBoundingClientRect().bottom"
+    assert page.run(below) <= 0 and page.run("log.scrollHeight > log.clientHeight + 100")
+    page.run("log.scrollTop = -90")
+    page.wait("document.getElementById('log-pause').getAttribute('aria-pressed') === 'true'")
+    page.run("document.getElementById('log-pause').click()")
+    page.wait(f"log.scrollTop === 0 && {below} <= 0")
 
 
 def test_nothing_keeps_anybody_from_using_the_pages(shown: tuple[Dashboard, str], browser: Chromium) -> None:
@@ -227,6 +295,14 @@ def test_the_api_of_local_runs(shown: tuple[Dashboard, str], tmp_path: Path) -> 
     [page] = json.loads(dashboard.ask("GET", f"/v1/jobs/1/pages?url={url}a")[2])["pages"]
     assert page["status"] == 200
     assert dashboard.ask("PATCH", "/v1/jobs/1", b"[]", Origin=dashboard.origin)[0] == 422
+    assert json.loads(dashboard.ask("GET", f"/v1/jobs/1/results?url={url}a")[2]) == {"results": [], "next": None}
+    assert json.loads(dashboard.ask("GET", "/v1/jobs/1/rules")[2])["rules"] == []
+    for name, body, status in (
+        ("rules/dry-run", b'{"rules":[{"regex":"/a$","skip":true}]}', 200), ("stash", b'{"host":"other"}', 422),
+        ("nice", b'{"host":"a","nice":1}', 422), ("fail", b'{"reason":"x"}', 422), ("unstash", b'{}', 200),
+    ):  # fmt: skip
+        answer = dashboard.ask("POST", f"/v1/jobs/1/{name}", body, Origin=dashboard.origin)
+        assert answer[0] == status and ("error" in json.loads(answer[2])) == (status == 422), (name, answer)
     rows = json.loads(dashboard.ask("GET", "/v1/processes?type=cli")[2])["processes"]
     assert any(row["label"] == "dashboard" for row in rows)
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
-from crawled import run_muniment
+from crawled import run_muniment, wait_until
 from hook_plugins import hook
 from tests.support.chromium import Chromium
 from tests.support.dashboard import Dashboard
+from tests.support.gated_site import GatedSite
 from tests.support.script_site import script_site
 
 OPTIONS = ("--browser", "--allow-private", "--tries", "1", "--rounds", "0", "--no-sitemaps", "--no-robots", "--quiet",
            "--level", "0", "--behaviors", "none", "--screenshots", "view,thumbnail")  # fmt: skip
+PLAIN = ("--quiet", "--no-sitemaps", "--no-robots", "--tries", "1", "--rounds", "0", "--allow-private")
 LEFT = """
 printf '<script>window.hit=1</script>' > page.html
 ln -s /etc/passwd passwd
@@ -81,6 +84,30 @@ def test_files_of_hooks_are_downloads(shown: tuple[Dashboard, str, Path]) -> Non
         "a\0b",
     ):
         assert dashboard.ask("GET", f"/jobs/1/hook-file?path={quote(odd)}")[0] == 404, odd
+
+
+def test_files_of_hooks_are_there_while_the_run_goes_on(muniment: Any, tmp_path: Path) -> None:
+    hook(tmp_path / "plugins", "leaves", "on_Snapshot__5_files.sh", "printf kept > page.txt; ln -s /etc/passwd passwd")
+    with GatedSite({"/": "<a href=/late>late</a>", "/late": "late"}, held={"/late"}) as site:
+        out = tmp_path / "runs" / "one"
+        crawl = muniment.start("crawl", site.url, "-o", out, "--hooks", tmp_path / "plugins", *PLAIN)
+        site.wait_for("/late")
+        with Dashboard(tmp_path, "runs") as dashboard:
+            dashboard.sign_in()
+
+            def page() -> str:
+                return dashboard.ask("GET", f"/jobs/1/results?url={quote(site.url)}")[2]
+
+            wait_until(lambda: "hook-run" in page(), "the hook of the first page has run")
+            assert not (out / "hooks.parquet").exists()
+            assert [dashboard.ask("GET", one)[::2] for one in links(page(), "hook-file")] == [(200, "kept")]
+            place = next(out.glob("hooks/**/passwd")).relative_to(out)
+            for odd in (place, "crawl.jsonl", "hooks/../crawl.jsonl"):
+                told = f"/jobs/1/hook-file?path={quote(str(odd))}&url={quote(site.url)}"
+                assert dashboard.ask("GET", told)[0] == 404, odd
+            site.release()
+            assert crawl.wait(60) == 0
+            assert [dashboard.ask("GET", one)[::2] for one in links(page(), "hook-file")] == [(200, "kept")]
 
 
 def test_a_file_that_became_a_link_is_not_followed(shown: tuple[Dashboard, str, Path]) -> None:

@@ -254,6 +254,28 @@ def test_a_stopped_job_is_taken_up_again(muniment: Any, redis_server: RedisServe
     assert redis.get("jobs_completed") == "1"
 
 
+@pytest.mark.points(40, 42)
+@pytest.mark.parametrize("wait_s", [0, 7])
+def test_an_aborted_job_that_goes_on_is_taken_out_of_the_counts(
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path, wait_s: int
+) -> None:
+    """Also when its record, which stays for five seconds, has gone."""
+    redis, out = redis_server.client, tmp_path / "out"
+    command = "crawl", site.url, "-o", out, "--redis", redis_server.url
+    with muniment.start(*command, "--delay", "300") as crawl:
+        ident = redis_server.working()
+        eventually(lambda: int(redis.hget(ident, "log_score") or 0) > 4)
+        redis.hset(ident, "abort_requested", "true")
+        assert crawl.wait(30) == 3
+    assert redis.get("jobs_aborted") == "1"
+    time.sleep(wait_s)
+    assert redis.exists(ident) == (not wait_s)
+    assert muniment("job", "resume", "-o", out).code == 0
+    assert muniment(*command, "--delay", "0").code == 0
+    assert redis.mget("jobs_aborted", "jobs_completed") == ["0", "1"]
+    assert redis.hget(ident, "counted") == "completed"
+
+
 @pytest.mark.points(51)
 def test_an_expired_job_does_not_come_back(
     muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path

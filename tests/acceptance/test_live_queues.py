@@ -339,6 +339,32 @@ def _lasting(redis: Any, ident: str) -> dict[str, str]:
     return {name: value for name, value in redis.hgetall(ident).items() if name not in others}
 
 
+@pytest.mark.points(51, 61)
+def test_a_record_that_was_expired_does_not_come_back(served: Served, redis_server: RedisServer, site: Nginx) -> None:
+    """What the bot's `!expire` does; not even with a database that is emptied, nor with another server."""
+    redis, bot = redis_server.client, Bot(redis_server.client)
+    token = served.register("berlin-1")
+    with served.serve(), served.pipeline(token):
+        idents = [bot.queue(f"{site.url}p{number}.html", depth="shallow") for number in range(3)]
+        for ident in idents:
+            eventually(lambda ident=ident: redis.hget(ident, "counted") == "completed")  # type: ignore[misc]
+        expired, *kept = idents
+        with redis.pipeline() as pipe:
+            for key in (expired, f"{expired}_log", f"{expired}_ignores"):
+                pipe.expire(key, 0)
+            pipe.execute()
+        time.sleep(4)
+        redis.flushall()
+        eventually(lambda: redis.exists(*kept) == 2)
+        time.sleep(2)
+        assert not redis.exists(expired)
+    redis.flushall()
+    with served.serve():
+        eventually(lambda: redis.exists(*kept) == 2)
+        time.sleep(2)
+        assert not redis.exists(expired, f"{expired}_log", f"{expired}_ignores")
+
+
 @pytest.mark.points(38, 40, 43, 61)
 def test_redis_may_go_and_a_job_may_be_taken_up_again(
     served: Served, redis_server: RedisServer, site: Nginx, muniment: Any

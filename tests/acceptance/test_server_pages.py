@@ -86,7 +86,9 @@ def test_who_may_do_what(ask: Ask, origin: str, tokens: dict[str, str]) -> None:
     assert ask("POST", "/login", urlencode({"token": tokens["p1"]}), Origin=origin)[0] == 403, "of a pipeline"
     assert ask("POST", "/login", urlencode({"token": tokens["boss"]}), Origin="http://evil.example")[0] == 403
     assert ask("GET", "/login", Host="evil.example")[0] == 421
-    assert ask("GET", "/v1/jobs", Host="evil.example", Authorization=f"Bearer {tokens['boss']}")[0] == 200
+    bearer = {"Host": "evil.example", "Authorization": f"Bearer {tokens['boss']}"}
+    assert [ask("GET", path, **bearer)[0] for path in ("/v1/jobs", "/", "/captures")] == [200, 200, 200]
+    assert ask("POST", "/jobs", "", Origin="http://evil.example", **bearer)[0] == 403
 
     boss, looker, adder = (sign_in(ask, origin, tokens[name]) for name in ("boss", "looker", "adder"))
     order = urlencode({"urls": "https://example.com/", "explanation": "<b>", "per-host": "2"})
@@ -142,6 +144,10 @@ def test_a_pipeline_at_work_is_seen_and_steered(
             return len(site.requests) == before
 
         wait_until(quiet, "no request after the pause")
+        page.goto(f"{origin}/jobs/1/hosts")
+        done = page.run("Number(document.querySelector('[data-testid=host-row] [data-label=Done] data').value)")
+        attempts = ask("GET", "/jobs/1/events.jsonl", Authorization=f"Bearer {tokens['looker']}")[2].splitlines()
+        assert done == len(attempts) > 3 and "50,000" in page.run("document.querySelector('main').innerText")
         page.goto(f"{origin}/pipelines")
         assert page.run(f"{named('pipeline')}.innerText.includes('live')")
         check_for_everyone(page, origin)

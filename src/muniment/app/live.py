@@ -132,6 +132,10 @@ class _Port:
         """Keep which server has all of it."""
         self._ask(self._call(live.keep_epoch, epoch))
 
+    def keep_counted(self, outcome: str) -> None:
+        """Keep which outcome the counts in Redis have."""
+        self._ask(self._call(live.keep_counted, outcome))
+
     def steer(self, outside: Outside) -> list[str]:
         """Change the job; a line for each thing that is refused."""
         return self._ask(self._steer(outside))

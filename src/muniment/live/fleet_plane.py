@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 
 from muniment.clock import monotonic, now_ms
 from muniment.live import layout
-from muniment.live.endings import KEPT_S
+from muniment.live.endings import KEPT_S, EndedRecords
 from muniment.live.entries import last_lines
 from muniment.live.fleet_log import FleetLog
 from muniment.live.link import Client, RedisLink, of_another_type, text_of, typed
@@ -20,6 +20,7 @@ from muniment.live.ports import FleetPort, PlaneOptions
 from muniment.live.reaper import Reaper
 from muniment.live.record import JobRecord
 from muniment.live.taker import Taker
+from muniment.model.job import JobOutcome
 from muniment.model.network.live import ConnectedPipeline, LogEntry, LogState, ShownJob
 
 __all__ = ["FleetPlane"]
@@ -27,6 +28,8 @@ __all__ = ["FleetPlane"]
 _log = logging.getLogger(__name__)
 _MOST_RESTORED = 10
 """In a step."""
+_BEGIN_S = 0.5
+"""In a step, for jobs that are shown anew; the others of them come in the next one."""
 _SHARE = 20
 """Counting pages takes this part of the time, at most."""
 
@@ -51,6 +54,7 @@ class FleetPlane(PlaneThread):
         self._reaper = Reaper(options.reap_after) if "reaper" in options.roles else None
         self._taker = Taker(port) if "taker" in options.roles else None
         self._shown: dict[int, _Shown] = {}
+        self._kept = EndedRecords(port)
         self._recent: list[ShownJob] | None = None
         """Jobs that ended lately, whose records the server lacks; None: to be asked for."""
         self._machines: list[ConnectedPipeline] = []
@@ -80,8 +84,11 @@ class FleetPlane(PlaneThread):
         jobs = self._port.jobs()
         if second:
             self._each_second(client, jobs)
+        begin_until = monotonic() + _BEGIN_S
         for job in jobs:
             one = self._shown.get(job.job_id)
+            if one is None and monotonic() > begin_until:
+                continue  # the heartbeats of the others do not wait for it
             if second or one is None or one.job is not job or layout.job_channel(one.record.ident) in heard:
                 self._tend(client, job, heard)
 
@@ -91,12 +98,15 @@ class FleetPlane(PlaneThread):
         """Write some records of jobs that ended lately, for the database was emptied, or replaced."""
         if self._recent is None:
             self._recent = self._port.recent(self._server, KEPT_S)
+            self._kept.begin(self._server)
         for job in [self._recent.pop() for _ in range(min(_MOST_RESTORED, len(self._recent)))]:
             port, log = self._port.job(job.job_id), FleetLog(self._port, job.job_id, job.log)
             pipeline_id = layout.pipeline_key(port.job().pipeline)
             record = JobRecord(log, port, self._options, pipeline_id, "")
             record.queued = self._port.known(job.job_id)
             record.restore(client, self._server)
+            self._kept.add(job.ident, job.job_id)
+        self._kept.look(client, self._epoch)
 
     def _each_second(self, client: Client, jobs: Sequence[ShownJob]) -> None:
         self._port.begin()
@@ -148,9 +158,10 @@ class FleetPlane(PlaneThread):
         one = self._shown.get(job.job_id)
         if one is None:
             if job.over and self._tells_end(client, job):
-                self._port.set_shown(job.job_id, ended=True)
+                self._set_ended(job, job.ident)
                 return
             one = self._begin(client, job)
+            self._kept.leave_out(one.record.ident)
         one.log.state = job.log
         if job.age != job.said:
             self._port.say_changes(job.job_id)
@@ -214,9 +225,14 @@ class FleetPlane(PlaneThread):
     def _end_of(self, client: Client, job: ShownJob, one: _Shown) -> None:
         one.record.queued = max(one.record.queued, self._port.known(job.job_id))
         one.record.end(client, self._port.job(job.job_id).job())
-        self._port.set_shown(job.job_id, ended=True)
+        self._set_ended(job, one.record.ident)
         self._link.mute(layout.job_channel(one.record.ident))
         del self._shown[job.job_id]
+
+    def _set_ended(self, job: ShownJob, ident: str) -> None:
+        self._port.set_shown(job.job_id, ended=True)
+        if job.outcome != JobOutcome.ABORTED:
+            self._kept.add(ident, job.job_id)
 
     def _finish(self, client: Client) -> None:
         if not (self._held and self._port.holds()):

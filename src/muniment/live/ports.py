@@ -48,6 +48,9 @@ class JobPort(Protocol):
     def keep_epoch(self, epoch: str) -> None:
         """Keep which server has all of it."""
 
+    def keep_counted(self, outcome: str) -> None:
+        """Keep which outcome the counts in Redis have; empty for none."""
+
     def steer(self, outside: Outside) -> list[str]:
         """Change the job; a line for each thing that is refused."""
 
@@ -73,6 +76,9 @@ class FleetPort(Protocol):
     def recent(self, epoch: str, within_s: int) -> list[ShownJob]:
         """The jobs that ended within this time, but for aborted ones, whose records a server in this state lacks."""
 
+    def ended(self, epoch: str, within_s: int) -> list[tuple[str, int]]:
+        """Ident and number of those of them whose records a server in this state was given."""
+
     def job(self, job_id: int) -> JobPort:
         """One of them."""
 
@@ -96,6 +102,9 @@ class FleetPort(Protocol):
 
     def set_shown(self, job_id: int, *, ended: bool) -> None:
         """Keep that Redis shows its end, or that it goes on."""
+
+    def set_gone(self, job_id: int) -> None:
+        """Keep that others took its record away."""
 
     def keep_pipeline(self, job_id: int, instance: str) -> None:
         """Keep which pipeline works at it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,8 @@ CHECK_S = 2.0
 REAPER = "muniment:reaper"
 """The key of that lock."""
 _LOCK_S = 10
+_AT_ONCE = 1000
+"""Jobs in a batch."""
 _BEAT, _SEEN, _TIMER = "heartbeat", "last_acknowledged_heartbeat", "death_timer"
 
 
@@ -39,8 +42,9 @@ class Reaper:
             return
         self._next = monotonic() + CHECK_S
         if self._holds(client):
-            for ident in typed(lambda: client.lrange(layout.WORKING, 0, -1)) or ():
-                typed(partial(self._check, client, ident))
+            idents = typed(lambda: client.lrange(layout.WORKING, 0, -1)) or []
+            for place in range(0, len(idents), _AT_ONCE):
+                self._check(client, idents[place : place + _AT_ONCE])
 
     def _holds(self, client: Client) -> bool:
         with client.pipeline() as pipe:
@@ -49,22 +53,34 @@ class Reaper:
             _, holder = pipe.execute(raise_on_error=False)
         return holder == self.token.encode() and bool(client.expire(REAPER, _LOCK_S))
 
-    def _check(self, client: Client, ident: bytes) -> None:
+    def _check(self, client: Client, idents: list[bytes]) -> None:
+        """Check many jobs in two batches; one that is silent for too long has a step of its own."""
+        found: dict[bytes, dict[str, str]] = {}
+        with client.pipeline(transaction=False) as pipe:
+            for ident in idents:
+                pipe.hmget(ident, _BEAT, _SEEN, _TIMER)
+            for ident, values in zip(idents, pipe.execute(raise_on_error=False), strict=True):
+                if isinstance(values, list) and (fields := checked(*values)):
+                    found[ident] = fields
+        _write(client, found)
+        for ident, fields in found.items():
+            if self._is_dead(fields):
+                typed(partial(self._give_up, client, ident))
+
+    def _is_dead(self, fields: dict[str, str]) -> bool:
+        return 0 < self._after_s <= int(fields.get(_TIMER, 0)) * CHECK_S
+
+    def _give_up(self, client: Client, ident: bytes) -> None:
         with client.pipeline() as pipe:
             # a job that ends, or beats, between the look and the step is left for the next check
             pipe.watch(ident)
             fields = checked(*pipe.hmget(ident, _BEAT, _SEEN, _TIMER))
-            silent_s = int(fields.get(_TIMER, 0)) * CHECK_S
-            dead = 0 < self._after_s <= silent_s and pipe.exists(layout.own_key(text_of(ident)))
-            pipe.multi()
-            if fields:
-                pipe.hset(ident, mapping=fields)
-            if dead:
-                _reap(pipe, text_of(ident))
-            try:
-                pipe.execute()
-            except WatchError:
+            if not (self._is_dead(fields) and pipe.exists(layout.own_key(text_of(ident)))):
                 return
+            pipe.multi()
+            _reap(pipe, text_of(ident))
+            with suppress(WatchError):
+                pipe.execute()
 
     def leave(self, client: Client) -> None:
         """Give the lock to the next."""
@@ -82,6 +98,18 @@ def checked(beat: bytes | None, seen: bytes | None, timer: bytes | None) -> dict
     if now > before:
         return {_SEEN: str(now), _TIMER: "0"}
     return {_TIMER: str((_number(timer) or 0) + 1)}
+
+
+def _write(client: Client, found: dict[bytes, dict[str, str]]) -> None:
+    with client.pipeline(transaction=False) as pipe:
+        for ident, fields in found.items():
+            pipe.hset(ident, mapping=fields)
+            pipe.hexists(ident, _BEAT)
+        there = pipe.execute(raise_on_error=False)[1::2]
+        for ident in [ident for ident, one in zip(found, there, strict=True) if one == 0]:
+            # its record went between the look and the step
+            pipe.hdel(ident, _SEEN, _TIMER)
+        pipe.execute(raise_on_error=False)
 
 
 def _number(text: bytes | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import partial
 from typing import Any
 
@@ -57,7 +58,7 @@ class JobRecord:
         self._sent = LogState(), 0
         self._score = self._trimmed = self._heard = 0
         self._due = True
-        self._read_at = self._read_all_at = -_ALL_AGAIN_S
+        self._read_at, self._read_all_at = -_ALL_AGAIN_S, 0.0
         self._said = set[str]()
         self._left_out, self._foreign = 0, set[str]()
         self._told_at, self._told = 0.0, dict[str, str]()
@@ -81,10 +82,15 @@ class JobRecord:
             self._log.say(f"Received item {job.ident}.")
             self._say_without(client, job.ident)
         self.settings.ident = job.ident
-        there = job.epoch == server and typed(lambda: client.hexists(job.ident, "url"))
-        if there:
+        there = typed(lambda: client.hexists(job.ident, "url"))
+        known = there and job.epoch == server
+        if known:
             self.settings.remember(client, job)
-        self._stand(client, job, anew=not there)
+        # a record that has expired does not say what the counts have
+        counted = job.counted if not there and _same_data(job.epoch, server) else ""
+        self._stand(client, job, anew=not known, counted=counted)
+        if job.counted:
+            self._port.keep_counted("")
         self._announce(client, job)
         if job.epoch != server:
             self._port.keep_epoch(server)
@@ -113,10 +119,10 @@ class JobRecord:
                 break
         return self._port.job()
 
-    def _stand(self, client: Client, job: LiveJob, *, anew: bool, ended: bool = False) -> None:
+    def _stand(self, client: Client, job: LiveJob, *, anew: bool, counted: str = "", ended: bool = False) -> None:
         ident, log, state = self.ident, layout.log_key(self.ident), self._log.state
         fields = "counted", "log_score", "heartbeat", "last_trimmed_log_entry", AGE
-        counted, score, beat, trimmed, age = texts(typed(lambda: client.hmget(ident, *fields)) or [b""] * 5)
+        there, score, beat, trimmed, age = texts(typed(lambda: client.hmget(ident, *fields)) or [b""] * 5)
         self.beat = max(self.beat, whole_number(beat) or 0)
         before, lines = self._log.tail(state, self._options.keep)
         self._reader = self._log.reader_after(state)
@@ -130,7 +136,7 @@ class JobRecord:
                 self._trimmed = before
             self._add(pipe, lines, state.position.score)
             if not ended:
-                self._begin_run(pipe, counted, anew=anew)
+                self._begin_run(pipe, there or counted, anew=anew)
             pipe.hset(ident, mapping=layout.begun_fields(job, ident, self.pipeline_id))
             pipe.hset(ident, mapping=self._sums(state, state.position.score))
             if anew:
@@ -255,7 +261,9 @@ class JobRecord:
     def ask(self, pipe: Any) -> None:
         """As a part of a batch: ask for what others may have changed without a word."""
         pipe.hmget(self.ident, *READ, *_CURSORS)
-        pipe.scard(layout.ignores_key(self.ident))
+        # the number of patterns says most, and is short; all of them are read from time to time
+        whole = monotonic() >= self._read_all_at
+        (pipe.smembers if whole else pipe.scard)(layout.ignores_key(self.ident))
 
     def hear(self, found: object, patterns: object) -> None:
         """Judge the answers; raises LookupError for a record that is gone."""
@@ -268,15 +276,17 @@ class JobRecord:
         self._heard = min(read)
         own = zip(("broadcaster", "analyzer"), read, strict=True)
         self._foreign |= {role for role, one in own if role in self.roles and one != self._score}
+        if isinstance(patterns, set):
+            self._read_all_at = _in_a_while()
         self._due |= not self.settings.as_written(fields, patterns)
 
     def check(self, client: Client) -> None:
-        """Take over what others want, when something says that they want it, and every 30 s."""
+        """Take over what others want, when something says that they want it."""
         now, settings = monotonic(), self.settings
-        self._due |= self._port.age() != settings.job_age or now - self._read_all_at >= _ALL_AGAIN_S
+        self._due |= self._port.age() != settings.job_age
         if not self._due or now - self._read_at < _READING_S:
             return
-        self._read_at = self._read_all_at = now
+        self._read_at, self._read_all_at = now, _in_a_while()
         job = self._port.job()
         self._due = typed(lambda: settings.sync(client, job)) is False
 
@@ -306,6 +316,8 @@ class JobRecord:
                     add_notice(pipe, layout.notice(job, outcome, self.pipeline_id or text_of(taken_for)))
             end_record(pipe, self.ident, fields, kept_s)
             carry_out(pipe, self._say)
+        if outcome is not None:
+            self._port.keep_counted(outcome.value)
 
     def _say(self, text: str) -> None:
         """Say once in the log of the job what is wrong in Redis."""
@@ -321,6 +333,16 @@ def _rest(job: LiveJob) -> tuple[dict[str, str], int]:
     ended_at = job.finished_at or now_ms()
     kept_s = KEPT_S - (now_ms() - ended_at) // 1000
     return {"finished_at": f"{ended_at / 1000:.3f}", "counted": job.outcome}, max(1, kept_s)
+
+
+def _in_a_while() -> float:
+    """When everything is read again: not of many jobs at once."""
+    return monotonic() + random.uniform(_ALL_AGAIN_S / 2, _ALL_AGAIN_S)
+
+
+def _same_data(one: str, other: str) -> bool:
+    """Whether two states of servers are of one database, whose server may have begun anew."""
+    return one.partition("/")[0] == other.partition("/")[0]
 
 
 def _announced(client: Client, text: str) -> bool:

@@ -53,12 +53,17 @@ class SteeredSettings:
             self._written, self._patterns, self.age = layout.setting_fields(job), job.patterns, job.age
 
     def as_written(self, fields: Mapping[str, bytes | None], patterns: object) -> bool:
-        """Whether all is there as it was written last, as far as the number of patterns says."""
+        """Whether all is there as it was written last, with these patterns, or this number of them."""
         reading = Reading(fields, frozenset())
         ended = fields["abort_requested"] is not None or fields["failed"] is not None
         same = fields[AGE] == str(self.age).encode() and not reading.changed(self._written)
+        return same and not ended and self._has(patterns)
+
+    def _has(self, patterns: object) -> bool:
+        if isinstance(patterns, set):
+            return patterns == {one.encode("utf-8", "replace") for one in self._patterns}
         # a key of another type has no number
-        return same and not ended and (not isinstance(patterns, int) or patterns == len(self._patterns))
+        return not isinstance(patterns, int) or patterns == len(self._patterns)
 
     def put(self, pipe: Any, job: LiveJob, age: int) -> None:
         """Write them all, as a part of a step."""

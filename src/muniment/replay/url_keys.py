@@ -11,7 +11,10 @@ from muniment.model.url import normalise
 
 __all__ = ["MACROS", "http_date", "micros_of", "stamp", "wanted_url"]
 
-_BUSTERS = r"(?:_|cb|cachebuster|cachebust|nocache|no_cache|rand|random|rnd|ts|timestamp|_ts|_dc|__t)=[0-9.]*"
+_BUSTERS = (
+    r"(?:_|cb|cachebuster|cachebust|nocache|no_cache|rand|random|rnd|ts|timestamp|_ts|_dc|__t)=[0-9.]*"
+    r"|[a-z]=1[0-9]{12}|[^=]*=0\.[0-9]{10,}"  # the time in ms under a letter, and what Math.random() gives
+)
 """Arguments that pages add so that no cache answers: a number by one of these names."""
 _TIME = re.compile(r"\d{1,14}")
 MACROS = (

@@ -93,6 +93,10 @@ class _ServerPort:
         """The jobs that ended within this time, but for aborted ones, whose records a server in this state lacks."""
         return self._read(lambda db: shown.recent_jobs(db, epoch, now_ms() - within_s * 1000))
 
+    def ended(self, epoch: str, within_s: int) -> list[tuple[str, int]]:
+        """Ident and number of those of them whose records a server in this state was given."""
+        return self._read(lambda db: shown.ended_jobs(db, epoch, now_ms() - within_s * 1000))
+
     def job(self, job_id: int) -> _JobPort:
         """One of them."""
         return _JobPort(self, job_id)
@@ -126,6 +130,10 @@ class _ServerPort:
         """Keep that Redis shows its end, or that it goes on."""
         ending = shown.ShownEnding.SHOWN if ended else shown.ShownEnding.NONE
         self._write(lambda db: shown.set_ending(db, job_id, ending))
+
+    def set_gone(self, job_id: int) -> None:
+        """Keep that others took its record away."""
+        self._write(lambda db: shown.set_ending(db, job_id, shown.ShownEnding.GONE))
 
     def keep_pipeline(self, job_id: int, instance: str) -> None:
         """Keep which pipeline works at it."""
@@ -200,6 +208,10 @@ class _JobPort:
     def keep_epoch(self, epoch: str) -> None:
         """Keep which server has all of it."""
         self._port._write(lambda db: live.keep_epoch(db, self._job_id, epoch))
+
+    def keep_counted(self, outcome: str) -> None:
+        """Keep which outcome the counts in Redis have."""
+        self._port._write(lambda db: live.keep_counted(db, self._job_id, outcome))
 
     def steer(self, outside: Outside) -> list[str]:
         """Change the job; a line for each thing that is refused."""

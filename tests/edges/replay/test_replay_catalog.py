@@ -96,7 +96,10 @@ def test_schemes_are_one_and_queries_are_matched_loosely_last(tmp_path: Path, ou
         assert chosen(catalog, "http://x.test/q?a=1&rnd=0.5&b=2") == (1, "https://x.test/q?b=2&a=1&_=123", True)
         assert chosen(catalog, "http://x.test/q?cb=1")[0::2] == (4, True), "nothing is left of the query"
         assert chosen(catalog, "http://x.test/p?TS=7")[0::2] == (5, True)
-        for other in ("q?b=2&a=3", "q?b=2", "q?b=2&a=1&_=x", "p?ts=5&ts2=5", "q?B=2&a=1"):
+        assert chosen(catalog, "http://x.test/q?a=1&b=2&t=1795718818729")[0::2] == (1, True), "the time in ms"
+        assert chosen(catalog, "http://x.test/q?a=1&b=2&any=0.7318402919")[0::2] == (1, True), "a random number"
+        for other in ("q?b=2&a=3", "q?b=2", "q?b=2&a=1&_=x", "p?ts=5&ts2=5", "q?B=2&a=1", "q?b=2&a=1&t=17957188187",
+                      "q?b=2&a=1&id=1795718818729", "q?b=2&a=1&x=0.5"):  # fmt: skip
             assert chosen(catalog, f"http://x.test/{other}")[0] == -1, other
         assert chosen(catalog, "http://y.test/q?b=2&a=1")[0] == -1
 

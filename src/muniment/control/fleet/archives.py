@@ -71,8 +71,8 @@ class FleetArchives:
         """The media type and the bytes of a picture that a browser made; raises NotFoundError."""
         return picture_of(self._holder(job, file), file, offset)
 
-    def hook_file(self, job: int, path: str) -> Iterator[bytes]:
-        """The bytes of a file that hooks left; raises NotFoundError."""
+    def hook_file(self, job: int, path: str, url: str) -> Iterator[bytes]:
+        """The bytes of a file that hooks of a page left; raises NotFoundError."""
         mine = [out for number, out in self._directories() if number == job]
         return hook_file(next((out for out in mine if any(file_rows(out, "path", path))), self._holder(job, "")), path)
 

@@ -42,7 +42,7 @@ class AttemptCaptures:
         """The same of pictures."""
         return "", self.record(job, file, offset)
 
-    def hook_file(self, job: int, path: str) -> Iterator[bytes]:
+    def hook_file(self, job: int, path: str, url: str) -> Iterator[bytes]:
         """The same of files of hooks."""
         return self.record(job, "", 0)
 

@@ -154,5 +154,5 @@ class CaptureBackend(Protocol):
     def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
         """The media type and the bytes of a picture that a browser made."""
 
-    def hook_file(self, job: int, path: str) -> Iterator[bytes]:
-        """The bytes of a file that hooks left."""
+    def hook_file(self, job: int, path: str, url: str) -> Iterator[bytes]:
+        """The bytes of a file that hooks of a page left."""

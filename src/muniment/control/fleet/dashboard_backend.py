@@ -42,7 +42,7 @@ from muniment.rules.retry import is_failed
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.submissions import Submission
-from muniment.tracker.views.attempt_search import newest_over_time
+from muniment.tracker.views.attempt_search import newest_by_host, newest_over_time
 from muniment.tracker.views.jobs import newest_changes, waiting_counts
 from muniment.tracker.views.log_lines import lines_until
 from muniment.tracker.views.waiting import first_url, host_standings
@@ -170,8 +170,10 @@ class DashboardBackend:
         return self._memory.kept.of(("hosts", mine, after), lambda: host_standings(self._db, mine, after, most))
 
     def host_sums(self, job: int, names: list[str]) -> dict[str, tuple[int, int]]:
-        """The tracker keeps no sums of hosts."""
-        return {}
+        """Attempts and bad ones of hosts, of the newest of the job."""
+        mine = jobs.job_of(self._db, job).job_id
+        found = self._memory.kept.of(("sums", mine), lambda: newest_by_host(self._db, mine))
+        return {name: found[name] for name in names if name in found}
 
     def ignores(self, job: int) -> list[tuple[str, str]]:
         """The set and the text of each pattern in force."""

@@ -38,8 +38,9 @@ from muniment.control.runs.log import (
     news_since,
     standing_pause,
 )
-from muniment.control.runs.page_artifacts import artifacts_of_page, hook_file, picture_of
+from muniment.control.runs.page_artifacts import HooksOfPage, artifacts_of_page, hook_file, picture_of
 from muniment.control.runs.replays import Replays
+from muniment.control.runs.run_files import owner_of, stamp_of, unread_card
 from muniment.control.runs.start import start_again, start_crawl
 from muniment.control.settings_in_force import settings_in_force
 from muniment.control.tracker_location import tracker_place
@@ -59,14 +60,16 @@ from muniment.model.network.dashboard import (
     UrlStanding,
     card_of,
 )
-from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView, ResponseSums
+from muniment.model.network.jobs import ChangesMade, IgnoresCall, JobPatch, JobView
 from muniment.model.network.lists import ChangeList, ChangeView, PageList, ResultView
 from muniment.model.network.pipelines import PipelineView
 from muniment.model.process import Machine
+from muniment.model.url import url_key
 from muniment.procs.lock import EVENTS_FILE
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store
+from muniment.tracker.stores.hooks import HookStore
 from muniment.tracker.views.jobs import CountWaiting, newest_changes, waiting_counts
 from muniment.tracker.views.waiting import first_url, host_standings
 
@@ -126,7 +129,7 @@ class RunsBackend:
         """A run in one line; one that was never looked at is looked at the next time, when there are too many."""
         if number in self._seen or monotonic() < until:
             return self._card(number, out)
-        return _unread(number, out, "it is looked at in a moment", running=is_running(out))
+        return unread_card(number, out, "it is looked at in a moment", running=is_running(out))
 
     def card(self, job: int) -> JobCard:
         """A run in one line; raises NotFoundError."""
@@ -134,12 +137,12 @@ class RunsBackend:
 
     def view(self, job: int) -> JobView:
         """How a run stands."""
-        found = self._door(job).view(0)
+        found = self.door(job).view(0)
         return structs.replace(found, id=job)
 
     def changes(self, job: int, after: int) -> ChangeList:
         """What was changed, the oldest first."""
-        return self._door(job).changes(0, after)
+        return self.door(job).changes(0, after)
 
     def newest_changes(self, job: int, most: int) -> list[ChangeView]:
         """What was changed last, the newest first."""
@@ -161,7 +164,7 @@ class RunsBackend:
 
     def pages(self, job: int, url: str) -> PageList:
         """The page of a URL."""
-        return self._door(job).pages(0, url)
+        return self.door(job).pages(0, url)
 
     def why(self, job: int, url: str) -> UrlStanding:
         """What `muniment why` says."""
@@ -194,7 +197,7 @@ class RunsBackend:
         """What came in, over time; of a run that goes on, as it was some seconds ago at most."""
         out, now = self.folder.find(job), monotonic()
         at, mark, found = self._buckets.get(job, (-_PLOTS_S, None, (0, [])))
-        fresh = _stamp(out / EVENTS_FILE)
+        fresh = stamp_of(out / EVENTS_FILE)
         if mark != fresh and now - at >= _PLOTS_S:
             found = time_buckets(out)
             self._buckets[job] = now, fresh, found
@@ -215,15 +218,22 @@ class RunsBackend:
 
     def made(self, job: int, url: str) -> PageArtifacts:
         """What a browser and hooks made of a page."""
-        return artifacts_of_page(self.folder.find(job), url)
+        return artifacts_of_page(self.folder.find(job), url, self._hooks(job, url))
 
     def picture(self, job: int, file: str, offset: int) -> tuple[str, Iterator[bytes]]:
         """The media type and the bytes of a picture that a browser made."""
         return picture_of(self.folder.find(job), file, offset)
 
-    def hook_file(self, job: int, path: str) -> Iterator[bytes]:
-        """The bytes of a file that hooks left."""
-        return hook_file(self.folder.find(job), path)
+    def hook_file(self, job: int, path: str, url: str) -> Iterator[bytes]:
+        """The bytes of a file that hooks of a page left."""
+        return hook_file(self.folder.find(job), path, self._hooks(job, url))
+
+    def _hooks(self, job: int, url: str) -> HooksOfPage | None:
+        """What hooks of a page did, while the run goes on."""
+        if not is_running(self.folder.find(job)):
+            return None
+        with self._opened(job) as (db, mine):
+            return HookStore(db, mine).of_page(url_key(url))
 
     def view_address(self, job: int, url: str, at: int) -> str:
         """Where the capture of a URL nearest to a moment is shown."""
@@ -264,12 +274,12 @@ class RunsBackend:
 
     def pause(self, job: int) -> None:
         """Pause a run."""
-        self._door(job).pause(0)
+        self.door(job).pause(0)
         self._forget(job)
 
     def resume(self, job: int) -> None:
         """Have a paused or aborted run go on; one that ended begins again by its own command, if that is kept."""
-        self._door(job).resume(0)
+        self.door(job).resume(0)
         out = self.folder.find(job)
         if not is_running(out) and (command := command_of_run(self._home, out)) is not None:
             start_again(out, command)
@@ -277,18 +287,18 @@ class RunsBackend:
 
     def abort(self, job: int) -> None:
         """End a run, and its job."""
-        self._door(job).abort(0)
+        self.door(job).abort(0)
         self._forget(job)
 
     def change(self, job: int, patch: JobPatch) -> ChangesMade:
         """Change settings and the note."""
-        made = self._door(job).change(0, patch)
+        made = self.door(job).change(0, patch)
         self._forget(job)
         return made
 
     def change_ignores(self, job: int, call: IgnoresCall) -> ChangesMade:
         """Add and remove ignore patterns and sets."""
-        made = self._door(job).ignores(0, call)
+        made = self.door(job).ignores(0, call)
         self._forget(job)
         return made
 
@@ -330,7 +340,8 @@ class RunsBackend:
         out = self.folder.find(job)
         return JobDirectory(out, tracker_place(out), self._who)
 
-    def _door(self, job: int) -> DirectoryBackend:
+    def door(self, job: int) -> DirectoryBackend:
+        """The run itself, for what operators alone ask of it."""
         return DirectoryBackend(self._directory(job))
 
     @contextmanager
@@ -347,7 +358,12 @@ class RunsBackend:
         if seen.card is not None and now - seen.at < _FRESH_S:
             return seen.card
         running = is_running(out)
-        mark = (running, _stamp(out / EVENTS_FILE), _stamp(out / "tracker.sqlite"), _stamp(out / "tracker.sqlite-wal"))
+        mark = (
+            running,
+            stamp_of(out / EVENTS_FILE),
+            stamp_of(out / "tracker.sqlite"),
+            stamp_of(out / "tracker.sqlite-wal"),
+        )
         if seen.card is None or running or mark != seen.mark:
             seen.card, seen.mark = self._looked(number, out, seen, running=running), mark
         seen.at = now
@@ -364,33 +380,7 @@ class RunsBackend:
         except NotFoundError:
             raise
         except (MunimentError, OSError) as error:
-            return _unread(number, out, str(error), running=running)
+            return unread_card(number, out, str(error), running=running)
         card = card_of(view, url, running=running, rate=seen.rate(monotonic(), view.pages.captured + view.pages.failed))
         reason = card.reason or (waits if card.state in ("running", "stopped") else "")
-        return structs.replace(card, id=number, reason=reason, by=card.by or _owner(out))
-
-
-def _owner(out: Path) -> str:
-    """Whose run it is, by its directory: a crawl of a command line keeps no name."""
-    try:
-        return out.owner()
-    except (KeyError, OSError):
-        return ""
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
-
-
-def _unread(number: int, out: Path, why_not: str, *, running: bool) -> JobCard:
-    """A run whose tracker is not there yet, or cannot be read."""
-    begun = _stamp(out / EVENTS_FILE)
-    return JobCard(
-        id=number, name=out.name, url="", state="running" if running else "stopped", reason=why_not, done=0, queued=0,
-        in_flight=0, skipped=0, failed=0, rate=0.0, bytes=0, errors=0, responses=ResponseSums(), by="", note="",
-        created_at=begun[0] // 1_000_000 if begun else 0, finished_at=None,
-    )  # fmt: skip
+        return structs.replace(card, id=number, reason=reason, by=card.by or owner_of(out))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from muniment.archive.hooks.read import file_pieces, file_rows
 from muniment.archive.index.read import rows_with
@@ -14,27 +18,37 @@ from muniment.control.captures import stored_pieces
 from muniment.control.hook_reports import hooks_of_page
 from muniment.control.results import FILES
 from muniment.errors import ArchiveError, NotFoundError, TrackerError
+from muniment.model.hooks.runs import HookArtifact, HookOutcome, HookResult
 from muniment.model.network.captures import ArtifactFile, ArtifactRecord, PageArtifacts
 
-__all__ = ["artifacts_of_page", "hook_file", "picture_of"]
+__all__ = ["HooksOfPage", "artifacts_of_page", "hook_file", "picture_of"]
 
+_T = TypeVar("_T", bound=Struct)
 _COLUMNS = ("url", "fetched_at", "body_length", "warc_file", "warc_offset")
 _KINDS = (*FILES, "customJs")
 _SIGNATURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 _LONGEST_SIGNATURE = max(map(len, _SIGNATURES))
 _MOST_FILES = 500
+HooksOfPage = tuple[list[HookResult], list[HookArtifact]]
+"""What the tracker of a run that goes on has of the hooks of a page: their tables are written at its end."""
 
 
-def artifacts_of_page(out: Path, url: str) -> PageArtifacts:
+def artifacts_of_page(out: Path, url: str, hooks: HooksOfPage | None = None) -> PageArtifacts:
     """What a directory has of a page, by its normalised URL; raises TrackerError when that cannot be read."""
     try:
-        files = [
-            ArtifactFile(*(row[name] for name in ArtifactFile.__struct_fields__))
-            for row, _ in zip(file_rows(out, "url", url), range(_MOST_FILES), strict=False)
-        ]
-        return PageArtifacts(tuple(_records(out, url)), hooks_of_page(out, url), tuple(files))
+        if hooks is None:
+            runs = hooks_of_page(out, url)
+            files = [_named(ArtifactFile, row) for row in islice(file_rows(out, "url", url), _MOST_FILES)]
+        else:
+            runs = tuple(_named(HookOutcome, asdict(one)) for one in hooks[0])
+            files = [_named(ArtifactFile, asdict(one)) for one in hooks[1][:_MOST_FILES]]
+        return PageArtifacts(tuple(_records(out, url)), runs, tuple(files))
     except ArchiveError as error:
         raise TrackerError(f"{error}; look again in a moment") from None
+
+
+def _named(kind: type[_T], row: Mapping[str, Any]) -> _T:
+    return kind(*(row[name] for name in kind.__struct_fields__))
 
 
 def _records(out: Path, url: str) -> Iterator[ArtifactRecord]:
@@ -63,9 +77,14 @@ def picture_of(out: Path, file: str, offset: int) -> tuple[str, Iterator[bytes]]
     return kinds[0], chain([begin], block)
 
 
-def hook_file(out: Path, path: str) -> Iterator[bytes]:
+def hook_file(out: Path, path: str, hooks: HooksOfPage | None = None) -> Iterator[bytes]:
     """The bytes of a file that hooks left; raises NotFoundError for any other."""
-    if not any(not row["link"] for row in file_rows(out, "path", path)):
+    links = (
+        [row["link"] for row in file_rows(out, "path", path)]
+        if hooks is None
+        else [one.link for one in hooks[1] if one.path == path]
+    )
+    if all(links):
         raise NotFoundError(f"no hook left a file {path[:200]!r}")
     try:
         return file_pieces(out, path)

@@ -141,6 +141,8 @@ class LiveJob(Struct, frozen=True, kw_only=True):
     """Instance of the pipeline that works at it, or did last."""
     reason: str = ""
     """Why it is paused or has failed."""
+    counted: str = ""
+    """The outcome that the counts in Redis have of it; empty: none."""
 
 
 class Outside(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,8 @@ from muniment.tracker.schema.live import live_jobs
 from muniment.tracker.schema.tables import jobs
 
 __all__ = [
-    "EntryLog", "KeptLog", "Log", "keep_epoch", "keep_ident", "live_job", "log_position", "read_position",
+    "EntryLog", "KeptLog", "Log", "keep_counted", "keep_epoch", "keep_ident", "live_job", "log_position",
+    "read_position",
 ]  # fmt: skip
 
 _BEGUN = BatchInsert(live_jobs, "job_id", "started_at", conflict="IGNORE")
@@ -38,6 +39,7 @@ _COLUMNS = (
     jobs.c.state, jobs.c.outcome, jobs.c.settings, jobs.c.paused, jobs.c.settings_age, jobs.c.explanation,
     jobs.c.started_by, jobs.c.started_in, jobs.c.created_at, jobs.c.finished_at, jobs.c.reason, live_jobs.c.ident,
     live_jobs.c.url, live_jobs.c.epoch, live_jobs.c.started_at, live_jobs.c.queued, live_jobs.c.pipeline,
+    live_jobs.c.counted,
 )  # fmt: skip
 
 
@@ -120,6 +122,13 @@ def keep_epoch(db: Database, job_id: int, epoch: str) -> None:
         db.connection.execute(live_jobs.update().where(live_jobs.c.job_id == job_id).values(epoch=epoch))
 
 
+@retrying_transaction
+def keep_counted(db: Database, job_id: int, outcome: str) -> None:
+    """Keep which outcome of a job the counts in Redis have; empty for none."""
+    with db.transaction():
+        db.connection.execute(live_jobs.update().where(live_jobs.c.job_id == job_id).values(counted=outcome))
+
+
 def live_job(db: Database, job_id: int) -> LiveJob:
     """A job as Redis shows it."""
     found = select(*_COLUMNS).select_from(jobs.outerjoin(live_jobs)).where(jobs.c.id == job_id)
@@ -145,4 +154,5 @@ def live_job(db: Database, job_id: int) -> LiveJob:
         queued=row.queued or "",
         pipeline=row.pipeline or "",
         reason=row.reason,
+        counted=row.counted or "",
     )

@@ -21,8 +21,8 @@ from muniment.tracker.schema.pipelines import trackers
 from muniment.tracker.schema.tables import RESPONSES, job_sums, jobs
 
 __all__ = [
-    "LiveStart", "ShownEnding", "ShownLook", "TakenBeforeError", "begin_shown", "begin_taken", "hold_plane",
-    "keep_pipeline", "recent_jobs", "say_end", "set_ending", "shown_jobs", "unshown_jobs",
+    "LiveStart", "ShownEnding", "ShownLook", "TakenBeforeError", "begin_shown", "begin_taken", "ended_jobs",
+    "hold_plane", "keep_pipeline", "recent_jobs", "say_end", "set_ending", "shown_jobs", "unshown_jobs",
 ]  # fmt: skip
 
 _L = live_jobs.c
@@ -39,7 +39,7 @@ _COLUMNS = (
     jobs.c.id, _L.ident, jobs.c.state, jobs.c.outcome, jobs.c.settings_age, _L.said, _L.ending, jobs.c.paused,
     jobs.c.tags, _L.log_score, _L.log_length, _L.unknown, _L.robots,
 )  # fmt: skip
-_NOT_ENDED = literal_column("live_jobs.ending <> 'SHOWN'", Boolean())
+_NOT_ENDED = literal_column("live_jobs.ending NOT IN ('SHOWN', 'GONE')", Boolean())
 _LOOK = Prepared(
     select(*_COLUMNS).select_from(jobs.join(live_jobs)).where(_FLEET, or_(_GOING, _NOT_ENDED)).order_by(jobs.c.id)
 )
@@ -58,6 +58,8 @@ class ShownEnding(StrEnum):
     """Its log has it."""
     SHOWN = "SHOWN"
     """So does Redis."""
+    GONE = "GONE"
+    """Redis did, and others took its record away."""
 
 
 class LiveStart(Struct, frozen=True, kw_only=True):
@@ -127,11 +129,22 @@ def shown_jobs(db: Database, before: ShownLook) -> ShownLook:
 
 def recent_jobs(db: Database, epoch: str, since: int) -> list[ShownJob]:
     """The jobs that ended since (Unix ms), but for aborted ones, whose records a server in this state lacks."""
+    return list(_whole(db, and_(_ended_since(since), _L.epoch != epoch)).values())
+
+
+def ended_jobs(db: Database, epoch: str, since: int) -> list[tuple[str, int]]:
+    """Ident and number of those of them whose records a server in this state was given."""
+    found = select(_L.ident, _L.job_id).select_from(jobs.join(live_jobs))
+    rows = db.connection.execute(found.where(_ended_since(since), _L.epoch == epoch))
+    return [(str(ident), int(job_id)) for ident, job_id in rows]
+
+
+def _ended_since(since: int) -> ColumnElement[bool]:
     later = live_jobs.alias()
     again = select(later.c.job_id).where(later.c.ident == _L.ident, later.c.job_id > _L.job_id).exists()
     ended = jobs.c.outcome.in_([JobOutcome.COMPLETED.value, JobOutcome.FAILED.value])
-    lacks = and_(_L.ident != "", _L.epoch != epoch, _L.ending == ShownEnding.SHOWN.value, ~again)
-    return list(_whole(db, and_(_FLEET, jobs.c.finished_at > since, ended, lacks)).values())
+    shown = and_(_L.ident != "", _L.ending == ShownEnding.SHOWN.value, ~again)
+    return and_(_FLEET, jobs.c.finished_at > since, ended, shown)
 
 
 def _whole(db: Database, condition: ColumnElement[bool]) -> dict[int, ShownJob]:

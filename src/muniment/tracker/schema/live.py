@@ -9,7 +9,8 @@ from muniment.tracker.schema.tables import metadata
 __all__ = ["job_log", "live_jobs"]
 
 QUEUED_WORDS = "when it came into the queue of Redis that it was taken from, as written there; empty: from none"
-ENDING_WORDS = "SAID: its log has its end, SHOWN: so does Redis; or empty"
+ENDING_WORDS = "SAID: its log has its end, SHOWN: so does Redis, GONE: others took its record away; or empty"
+COUNTED_WORDS = "the outcome that the counts in Redis have of it; empty: none"
 
 live_jobs = Table(
     "live_jobs",
@@ -27,6 +28,7 @@ live_jobs = Table(
     Column("said", Integer, nullable=False, server_default="0", comment="changes in job_changes that its log has"),
     Column("ending", Text, nullable=False, server_default="", comment=ENDING_WORDS),
     Column("pipeline", Text, nullable=False, server_default="", comment="instance of the pipeline shown last"),
+    Column("counted", Text, nullable=False, server_default="", comment=COUNTED_WORDS),
     Index("ix_live_jobs_ident", "ident", info={"serves": "taking a job from a queue: is it known?"}),
     sqlite_with_rowid=False,
     info={"holds": "jobs that Redis shows, and where their logs end"},

@@ -153,6 +153,15 @@ class HookStore:
         for rows in found.partitions(_BATCH):
             yield [HookArtifact(*row) for row in rows]
 
+    def of_page(self, key: bytes) -> tuple[list[HookResult], list[HookArtifact]]:
+        """The tries of the hooks of a page in their order, and the files that they left."""
+        runs, files = hook_runs.c, hook_files.c
+        tried = select(*(runs[name] for name in _RESULT)).where(runs.job_id == self._job_id, runs.page_key == key)
+        left = select(*(files[name] for name in _FILE)).where(files.job_id == self._job_id, files.page_key == key)
+        rows = self._db.connection.execute(tried.order_by(runs.started_at, runs.place, runs.hook, runs.attempt)).all()
+        found = self._db.connection.execute(left.order_by(files.plugin, files.path)).all()
+        return [_result(tuple(row)) for row in rows], [HookArtifact(*row) for row in found]
+
     @property
     def used(self) -> bool:
         """Whether hooks have run or wait."""

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, desc, func, select
+from sqlalchemy import Select, case, desc, func, or_, select
 
 from muniment.model.network.captures import CaptureFilter, CaptureRow, TimeBucket
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.tables import BY_SESSION, attempts, hosts, jobs, pages
 
-__all__ = ["newest_over_time", "search_attempts"]
+__all__ = ["newest_by_host", "newest_over_time", "search_attempts"]
 
 _MOST_PLOTTED, _MOST_SPANS, _MOST_NAMED = 50_000, 60, 5
 _ROWS = (
@@ -48,9 +48,7 @@ def newest_over_time(db: Database, job_id: int) -> tuple[int, list[TimeBucket]]:
 
     Hosts are the five with most attempts; the others are one, without a name.
     """
-    a = attempts.c
-    ends = select(a.finished_at, a.status, a.page_id).where(a.job_id == job_id, BY_SESSION)
-    newest = ends.order_by(desc(a.finished_at)).limit(_MOST_PLOTTED).subquery().c
+    newest = _newest(job_id)
     first, last = db.connection.execute(select(func.min(newest.finished_at), func.max(newest.finished_at))).one()
     if first is None:
         return 0, []
@@ -65,6 +63,24 @@ def newest_over_time(db: Database, job_id: int) -> tuple[int, list[TimeBucket]]:
     for bucket, status_class, host, count in rows:
         sums[first + int(bucket) * span, min(int(status_class), 6), names.get(host, "")] += int(count)
     return span, [TimeBucket(*key, count) for key, count in sorted(sums.items())]
+
+
+def newest_by_host(db: Database, job_id: int) -> dict[str, tuple[int, int]]:
+    """By host: how many of a job's newest attempts were at it, and how many have an error or a status from 400 on."""
+    newest = _newest(job_id)
+    bad = func.sum(case((or_(newest.error != "", newest.status >= 400), 1), else_=0))
+    summed = select(hosts.c.name, func.count(), bad).where(
+        pages.c.job_id == job_id, pages.c.id == newest.page_id, hosts.c.job_id == job_id, hosts.c.id == pages.c.host_id
+    )
+    found = db.connection.execute(summed.group_by(hosts.c.name))
+    return {str(name): (int(count), int(wrong)) for name, count, wrong in found}
+
+
+def _newest(job_id: int) -> Any:
+    """The columns of a job's newest attempts."""
+    a = attempts.c
+    ends = select(a.finished_at, a.status, a.error, a.page_id).where(a.job_id == job_id, BY_SESSION)
+    return ends.order_by(desc(a.finished_at)).limit(_MOST_PLOTTED).subquery().c
 
 
 def _most_asked(db: Database, job_id: int, rows: Sequence[Any]) -> dict[int, str]:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import msgspec
+from msgspec import structs
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 
+from muniment.control.fleet.backends import JobBackend
 from muniment.errors import UsageError
-from muniment.model.network.jobs import IgnoresCall, JobPatch, PatternCall
-from muniment.model.network.lists import JobList
+from muniment.model.network.jobs import (
+    FailCall,
+    IgnoresCall,
+    JobPatch,
+    JobView,
+    NiceCall,
+    PatternCall,
+    RulesCall,
+    StashCall,
+    UnstashCall,
+)
+from muniment.model.network.lists import JobList, ResultList
 from muniment.model.network.processes import EndedProcess
 from muniment.web.pages.backend import PagesBackend
 from muniment.web.pages.site import PageSite, PageVisit, answered
@@ -22,6 +35,13 @@ __all__ = ["api_routes"]
 _T = TypeVar("_T")
 _MOST_BODY = 4 << 20
 _MOST_LISTED = 1_000
+
+
+class RunSite(PageSite, Protocol):
+    """A site over runs, each of which can be asked itself."""
+
+    async def at(self, job: int, action: Callable[[JobBackend], _T]) -> _T:
+        """What a run itself answers."""
 
 
 async def _jobs(visit: PageVisit) -> object:
@@ -45,6 +65,11 @@ async def _changes(visit: PageVisit) -> object:
 async def _pages(visit: PageVisit) -> object:
     url = visit.given("url")
     return await _asked(visit, lambda backend, job: backend.pages(job, url))
+
+
+async def _results(visit: PageVisit) -> object:
+    url = visit.given("url")
+    return await _asked(visit, lambda backend, job: ResultList(backend.results(job, url), None))
 
 
 async def _pause(visit: PageVisit) -> object:
@@ -127,12 +152,14 @@ async def _body(visit: PageVisit, kind: type[_T]) -> _T:
         raise UsageError(f"the body is not what is taken here: {error}") from None
 
 
-_ROUTES: tuple[tuple[str, str, Callable[[PageVisit], Awaitable[object]], bool], ...] = (
+_Route = tuple[str, str, Callable[[PageVisit], Awaitable[object]], bool]
+_ROUTES: tuple[_Route, ...] = (
     ("GET", "/v1/jobs", _jobs, False),
     ("GET", "/v1/jobs/{job:int}", _job, False),
     ("PATCH", "/v1/jobs/{job:int}", _change, True),
     ("GET", "/v1/jobs/{job:int}/changes", _changes, False),
     ("GET", "/v1/jobs/{job:int}/pages", _pages, False),
+    ("GET", "/v1/jobs/{job:int}/results", _results, False),
     ("POST", "/v1/jobs/{job:int}/pause", _pause, True),
     ("POST", "/v1/jobs/{job:int}/resume", _resume, True),
     ("POST", "/v1/jobs/{job:int}/abort", _abort, True),
@@ -143,14 +170,36 @@ _ROUTES: tuple[tuple[str, str, Callable[[PageVisit], Awaitable[object]], bool], 
     ("POST", "/v1/processes/{process}/kill", _kill, True),
 )
 """Method, path, handler, and whether it steers."""
+_AT_A_RUN: tuple[tuple[str, str, type[Any] | None, Callable[[JobBackend, Any], object], bool], ...] = (
+    ("GET", "rules", None, lambda run, _: run.rules(0), False),
+    ("PUT", "rules", RulesCall, lambda run, call: run.set_rules(0, call), True),
+    ("POST", "rules/dry-run", RulesCall, lambda run, call: run.rules_effect(0, call), False),
+    ("POST", "nice", NiceCall, lambda run, call: run.nice(0, call), True),
+    ("POST", "fail", FailCall, lambda run, call: run.fail(0, call.reason), True),
+    ("POST", "stash", StashCall, lambda run, call: run.stash(0, call), True),
+    ("POST", "unstash", UnstashCall, lambda run, call: run.unstash(0, call), True),
+)
+"""Method, last part of the path, body, what the run is asked, and whether it steers."""
 
 
-def api_routes(site: PageSite) -> list[StarletteRoute]:
-    """The routes of the API over a backend."""
+def api_routes(site: RunSite) -> list[StarletteRoute]:
+    """The routes of the API over local runs."""
+    of_runs: list[_Route] = [
+        (method, f"/v1/jobs/{{job:int}}/{name}", partial(_at_a_run, site, body, verb), steers)
+        for method, name, body, verb, steers in _AT_A_RUN
+    ]
     return [
         StarletteRoute(path, answered(site, _in_json(handler), steers=steers, as_json=True), methods=[method])
-        for method, path, handler, steers in _ROUTES
+        for method, path, handler, steers in (*_ROUTES, *of_runs)
     ]
+
+
+async def _at_a_run(
+    site: RunSite, body: type[Any] | None, verb: Callable[[JobBackend, Any], object], visit: PageVisit
+) -> object:
+    call = None if body is None else await _body(visit, body)
+    answer = await site.at(visit.job, lambda run: verb(run, call))
+    return structs.replace(answer, id=visit.job) if isinstance(answer, JobView) else answer
 
 
 def _in_json(handler: Callable[[PageVisit], Awaitable[object]]) -> Callable[[PageVisit], Awaitable[Response]]:

@@ -62,8 +62,8 @@ async def picture(visit: PageVisit) -> Response:
 
 async def hook_file(visit: PageVisit) -> Response:
     """A file that hooks left."""
-    number, path = visit.job, visit.given("path")
-    pieces = await visit.site.look(lambda source: source.hook_file(number, path))
+    number, path, url = visit.job, visit.given("path"), visit.given("url")
+    pieces = await visit.site.look(lambda source: source.hook_file(number, path, url))
     return _download(pieces, path.rpartition("/")[2], "application/octet-stream")
 
 

@@ -37,8 +37,9 @@ def refusal(
 class Guard:
     """Answers what may not pass, and adds the headers to the rest."""
 
-    def __init__(self, app: ASGIApp, origins: Callable[[], Collection[str]]) -> None:
-        self._app, self._origins = app, origins
+    def __init__(self, app: ASGIApp, origins: Callable[[], Collection[str]], *, tokens: bool) -> None:
+        """`tokens`: a request with one in its head may use any name; no page of another site can send it."""
+        self._app, self._origins, self._tokens = app, origins, tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -52,7 +53,9 @@ class Guard:
 
         if scope["type"] != "http":
             return
-        refused = refusal(scope["method"], Headers(scope=scope), self._origins())
+        given = Headers(scope=scope)
+        bearer = self._tokens and given.get("authorization", "").lower().startswith("bearer ")
+        refused = refusal(scope["method"], given, self._origins(), bearer=bearer)
         if refused is None:
             await self._app(scope, receive, with_headers)
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from asyncio import gather
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -73,14 +74,16 @@ def _number(text: str) -> int | None:
 
 async def job(visit: PageVisit) -> Response:
     """One job: figures, actions, settings with their history, the end of its log."""
-    number, level, pattern = visit.job, visit.given("level"), visit.given("q")
-    card = await visit.site.ask(lambda backend: backend.card(number))
-    settings = await visit.site.ask(lambda backend: backend.settings(number))
-    changes = await visit.site.ask(lambda backend: backend.newest_changes(number, _MOST_CHANGES))
-    ended = card.state in _ENDED
-    restart = await visit.site.ask(lambda backend: backend.restart(number)) if ended else None
-    part = await visit.site.ask(lambda backend: backend.log(number, level, pattern, None, _LINES))
-    span, buckets = await visit.site.ask(lambda backend: backend.buckets(number))
+    number, level, pattern, ask = visit.job, visit.given("level"), visit.given("q"), visit.site.ask
+    # each of the first two may take half a second of a job with millions of pages
+    card, (span, buckets), settings, changes, part = await gather(
+        ask(lambda backend: backend.card(number)),
+        ask(lambda backend: backend.buckets(number)),
+        ask(lambda backend: backend.settings(number)),
+        ask(lambda backend: backend.newest_changes(number, _MOST_CHANGES)),
+        ask(lambda backend: backend.log(number, level, pattern, None, _LINES)),
+    )
+    restart = await ask(lambda backend: backend.restart(number)) if card.state in _ENDED else None
     return visit.page(
         "job.html",
         plots=plots_of(span, buckets),

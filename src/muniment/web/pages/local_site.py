@@ -10,7 +10,7 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from muniment.control.fleet.backends import CaptureBackend
+from muniment.control.fleet.backends import CaptureBackend, JobBackend
 from muniment.control.runs.backend import RunsBackend
 from muniment.web.pages.api import api_routes
 from muniment.web.pages.backend import PagesBackend
@@ -59,6 +59,10 @@ class LocalSite:
     async def act(self, action: Callable[[PagesBackend], _T], visitor: Visitor, job: int = 0) -> _T:
         """Carry out a change; it is made by this user, whoever it is in the browser."""
         return await asyncio.get_running_loop().run_in_executor(self._actors, action, self._backend)
+
+    async def at(self, job: int, action: Callable[[JobBackend], _T]) -> _T:
+        """What a run itself answers."""
+        return await asyncio.get_running_loop().run_in_executor(self._actors, lambda: action(self._backend.door(job)))
 
     def close(self) -> None:
         """Begin nothing more."""

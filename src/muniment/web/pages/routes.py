@@ -64,9 +64,9 @@ def page_application(site: PageSite, *others: StarletteRoute) -> Starlette:
     return made
 
 
-def guarded(app: ASGIApp, origins: Callable[[], Collection[str]]) -> ASGIApp:
-    """An application that answers to its own names only."""
-    return Guard(app, origins)
+def guarded(app: ASGIApp, origins: Callable[[], Collection[str]], *, tokens: bool = False) -> ASGIApp:
+    """An application that answers to its own names only; with `tokens`, to whoever has one in the head by any name."""
+    return Guard(app, origins, tokens=tokens)
 
 
 async def _static(request: Request) -> Response:

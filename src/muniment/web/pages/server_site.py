@@ -91,7 +91,7 @@ def with_pages(server: ServerState, api: ASGIApp) -> ASGIApp:
     """The pages of a server beside its API."""
     site = ServerSite(server)
     own = StarletteRoute("/pipelines", answered(site, _pipelines), methods=["GET"])
-    pages = guarded(page_application(site, own), lambda: site.origins)
+    pages = guarded(page_application(site, own), lambda: site.origins, tokens=True)
 
     async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")

@@ -1,7 +1,7 @@
 // The live parts of the pages. All of them work without it: by forms and links.
 const MOST_LINES = 1000;
 const MOST_WAITING = 5000;
-const BOTTOM = 1e9; // asking how long the log is would cost a layout
+const NEAR = -40; // its last lines are still in view
 const LABELS = { live: "live", waiting: "reconnecting", off: "not live" };
 const $ = (id) => document.getElementById(id);
 const named = (root, name) => root.querySelector(`[data-testid="${name}"]`);
@@ -124,6 +124,7 @@ function showJobs({ jobs, gone }) {
 // -- the log
 
 const log = $("log");
+const logLines = $("lines");
 const waiting = [];
 let held = false;
 let skipped = 0;
@@ -161,10 +162,10 @@ function draw() {
   const lines = waiting.splice(0).slice(-MOST_LINES);
   const made = document.createDocumentFragment();
   for (const line of lines) made.append(lineOf(line));
-  log.append(made);
-  let over = log.children.length - MOST_LINES;
-  while (over-- > 0) log.firstElementChild.remove();
-  log.scrollTop = BOTTOM;
+  logLines.append(made);
+  let over = logLines.children.length - MOST_LINES;
+  while (over-- > 0) logLines.firstElementChild.remove();
+  log.scrollTop = 0;
   tell();
 }
 
@@ -190,14 +191,15 @@ function takeLog({ lines, skipped: more }) {
 function hold(now) {
   held = now;
   tell();
-  if (!held) draw();
+  if (held) return;
+  log.scrollTop = 0;
+  draw();
 }
 
 if (log) {
-  log.scrollTop = BOTTOM;
   $("log-pause").hidden = false;
   $("log-pause").addEventListener("click", () => hold(!held));
-  log.addEventListener("wheel", (event) => { if (event.deltaY < 0 && !held) hold(true); }, { passive: true });
+  log.addEventListener("scroll", () => { if (log.scrollTop < NEAR && !held) hold(true); }, { passive: true });
   log.addEventListener("keydown", (event) => {
     if (event.key === " ") { event.preventDefault(); hold(!held); }
     else if (["PageUp", "Home", "ArrowUp"].includes(event.key) && !held) hold(true);
