@@ -194,5 +194,5 @@ def one_line(value: str) -> str:
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8; what is no text becomes question marks."""
+    """UTF-8; characters that it cannot hold become question marks."""
     return text.encode("utf-8", "replace")
