@@ -93,7 +93,7 @@ class PageDelivery:
     def finish(self, epoch: int, work: JobDispatch, call: FinishCall, mine: list[FinishedPage]) -> FinishReport:
         """Take in what a pipeline found out; `mine` are those of its pages that may be its own."""
         now = self._clock.now()
-        for origin, told in call.robots.items():
+        for origin, told in dict(call.robots).items():
             work.frontier.robots.keep(origin, RobotsAnswer(told.status, told.text, now - told.age_ms))
         if call.hosts:
             self._learn(epoch, work, call.hosts, now)
