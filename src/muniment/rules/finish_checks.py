@@ -32,7 +32,7 @@ def check_finish(call: FinishCall) -> None:
     for key, text in call.urls:
         if key != page_key(text) and key != url_key(text):
             raise UsageError(f"{text[:100]!r} does not have the key that it was sent with")
-    if any(file.age_ms < 0 or not 0 <= file.status < _MOST_SMALL for file in call.robots.values()):
+    if any(file.age_ms < 0 or not 0 <= file.status < _MOST_SMALL for file in dict(call.robots).values()):
         raise UsageError("a robots.txt has a status, and an age that is not negative")
     for facts in call.hosts.values():
         if not (0 <= facts.wait_ms <= LONGEST_ASKED_MS and 0 <= facts.crawl_delay_ms <= LONGEST_ASKED_MS):

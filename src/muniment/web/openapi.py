@@ -77,7 +77,7 @@ def _statuses(route: Route) -> Iterable[int]:
     if route.needs != Need.NOTHING:
         found |= {401, 429} if route.needs in {Need.ANY, Need.SCRAPE} else {401, 403, 429}
     if route.body is not None:
-        found |= {400, 413, 415}
+        found |= {400, 413, 415, 422}
     if route.query is not None:
         found |= {400, 422}
     return sorted(found)
@@ -102,8 +102,9 @@ def _of_path(route: Route) -> Iterable[dict[str, Any]]:
 def _of_query(route: Route) -> Iterable[dict[str, Any]]:
     if route.query is not None:
         (_, schemas) = msgspec.json.schema_components([route.query], ref_template=_REF)
-        for name, schema in schemas[route.query.__name__]["properties"].items():
-            yield {"name": name, "in": "query", "required": False, "schema": schema}
+        query = schemas[route.query.__name__]
+        for name, schema in query["properties"].items():
+            yield {"name": name, "in": "query", "required": name in query.get("required", ()), "schema": schema}
 
 
 def _of_head(route: Route) -> Iterable[dict[str, Any]]:

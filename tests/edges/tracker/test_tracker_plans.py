@@ -21,9 +21,10 @@ from muniment.tracker.db.sqlite import SqliteDatabase
 from muniment.tracker.db.statements import Lookup, Prepared
 from muniment.tracker.fleet.dispatch import Dispatch
 from muniment.tracker.open import StartPages, open_job, submit_job
+from muniment.tracker.views import jobs
 from muniment.tracker.views.attempt_search import search_attempts
 from muniment.tracker.views.figures import fleet_figures
-from muniment.tracker.views.jobs import job_view
+from muniment.tracker.views.jobs import job_view, waiting_counts
 from muniment.tracker.views.log_lines import lines_from, lines_until
 from muniment.tracker.views.pages import attempt_views
 from muniment.tracker.views.waiting import claimed_pages, host_standings, next_pages
@@ -140,6 +141,23 @@ def test_what_is_shown_of_a_job_reads_none_of_its_other_pages_and_attempts(tmp_p
     )
     read_whole = {sql: told for sql, told in steps.items() if any(re.match(rows, step) for step in told)}
     assert read_whole == {}
+
+
+def test_many_pages_that_wait_are_counted_by_reading_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index by hosts leads to pages in the order of hosts, each of which is sought by itself."""
+    with closing(SqliteDatabase.open(tmp_path / "tracker.sqlite")) as db:
+        urls = [f"http://site{number}.example/" for number in range(20)]
+        frontier = open_job(db, "job", Settings(), StartPages(urls), 1).frontier
+        frontier.finish(finish_batch([finished(claim) for claim in frontier.claim([(1, 1)], 1).claims]), 0, 1)
+        frontier.claim([(2, 1)], 1)
+        assert waiting_counts(db, 1) == {"pending": 18, "claimed": 1, "skipped": 0, "stashed": 0}
+        for few, sought in (19, True), (18, False):
+            monkeypatch.setattr(jobs, "_FEW", few)
+            asked: list[str] = []
+            db._cursor.connection.set_trace_callback(asked.append)
+            assert waiting_counts(db, 1)["pending"] == 18
+            db._cursor.connection.set_trace_callback(None)
+            assert any("NOT INDEXED" in sql for sql in asked) != sought
 
 
 def test_rows_that_differ_in_nothing_but_their_key_are_one_statement() -> None:

@@ -93,13 +93,16 @@ def test_a_session_from_beginning_to_end(api: ApiServer) -> None:
     assert (told["stop"], told["slots"][0]["job"], told["jobs"][0]["job"]) == (False, job, job)
 
     first, second = part["claims"]
-    answer = one.post("/finish", {"job": job, "pages": [finished(first)]}).value
+    robots = [["https://site.example", {"status": 404, "text": "", "age_ms": 5}]]
+    answer = one.post("/finish", {"job": job, "pages": [finished(first)], "robots": robots}).value
     assert answer == {"accepted": [first["page_id"]], "stale": [], "untold": []}
     assert one.post("/finish", {"job": job, "pages": [finished(first)]}).value == answer
     given_back = {"job": job, "claims": [[second["page_id"], second["claim_id"]]]}
     assert one.post("/release", given_back).value == {"released": 1}
     assert one.post("/release", given_back).value == {"released": 0}
-    [[again]] = [part["claims"] for part in one.claim(2, 10).value["jobs"]]
+    [part] = one.claim(2, 10).value["jobs"]
+    assert part["robots"]["https://site.example"]["status"] == 404
+    [again] = part["claims"]
     assert again["page_id"] == second["page_id"]
     assert one.post("/finish", {"job": job, "pages": [finished(second)]}).value["stale"] == [second["page_id"]]
     assert one.post("/finish", {"job": job, "pages": [finished(again)]}).value["accepted"] == [second["page_id"]]
@@ -269,7 +272,12 @@ ODD = {
         for text in TEXTS
         for n in NUMBERS
     ),
-    "robots": tuple({text: {"status": n, "text": text, "age_ms": n}} for text in TEXTS for n in NUMBERS),
+    "robots": tuple(
+        robots
+        for text in TEXTS
+        for n in NUMBERS
+        for robots in ({text: {"status": n, "text": text, "age_ms": n}}, [[text, {"status": n, "text": text}]], [text])
+    ),
     "hosts": tuple(
         {text: {"wait_ms": n, "strikes": n, "crawl_delay_ms": n, "reason": text}}
         for text in ("site.example", *TEXTS)

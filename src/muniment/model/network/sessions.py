@@ -198,8 +198,8 @@ class FinishCall(Struct, frozen=True, kw_only=True):
     urls: list[tuple[bytes, str]] = []
     """Key and text of URLs that these pages lead to and that the server has not acknowledged."""
     cookies: list[Cookie] = []
-    robots: dict[str, RobotsFile] = {}
-    """By origin."""
+    robots: dict[str, RobotsFile] | list[tuple[str, RobotsFile]] = {}
+    """By origin, or pairs of an origin and its file."""
     hosts: dict[str, HostFacts] = {}
     permits: dict[str, int] = {}
     """By host: the connections that the pipeline keeps at most from now on."""

@@ -23,9 +23,9 @@ from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import sessions
 from muniment.tracker.fleet.job_dispatch import JobClaims, JobDispatch, Wanted
 from muniment.tracker.fleet.lease_clock import LeaseClock
-from muniment.tracker.fleet.leases import Leases
 from muniment.tracker.fleet.limits import room_for
 from muniment.tracker.fleet.permits import Granted, HostNeed, PermitTable
+from muniment.tracker.fleet.session_leases import Leases
 from muniment.tracker.queue.frontier import FinishReport
 
 __all__ = ["PageDelivery"]
@@ -93,7 +93,7 @@ class PageDelivery:
     def finish(self, epoch: int, work: JobDispatch, call: FinishCall, mine: list[FinishedPage]) -> FinishReport:
         """Take in what a pipeline found out; `mine` are those of its pages that may be its own."""
         now = self._clock.now()
-        for origin, told in call.robots.items():
+        for origin, told in dict(call.robots).items():
             work.frontier.robots.keep(origin, RobotsAnswer(told.status, told.text, now - told.age_ms))
         if call.hosts:
             self._learn(epoch, work, call.hosts, now)
