@@ -96,6 +96,24 @@ def test_why_says_why_a_page_was_rendered_or_not(muniment: Any, site: ScriptSite
     assert "  rendered: every page is\n" in muniment("why", starts[0], "-o", other).stdout
 
 
+def test_a_document_that_a_script_leads_to_is_captured_with_its_page(
+    muniment: Any, site: ScriptSite, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    site.files["/"] = ("text/html", b"<script>location.href = '/home.html'</script>")
+    site.files["/home.html"] = ("text/html", b"<a href=/two.html>two</a>" + WORDS)
+    site.files["/two.html"] = ("text/html", b"<title>two</title><a href=/home.html>home</a>" + WORDS)
+    done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK)
+    assert done.code == 0, done.stderr
+    assert "3 pages and 0 requisites captured" in done.stderr
+    assert [site.asked[f"GET /{path}"] for path in ("", "home.html", "two.html")] == [1, 1, 1]
+    assert json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)["final_url"].endswith(
+        "/home.html"
+    )
+    assert "captured: status 200" in muniment("why", f"{site.base}/home.html", "-o", out).stdout
+    assert muniment("check", out).code == 0
+
+
 def test_pages_are_read_as_a_visitor_sees_them(muniment: Any, site: ScriptSite, tmp_path: Path) -> None:
     """Below 400 any answer is a page; shadow roots have text; a download does not start; the refused has its type."""
     out, link = tmp_path / "out", "Object.assign(document.createElement('a'), {href: '%s', download: ''})"

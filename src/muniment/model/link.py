@@ -73,6 +73,8 @@ class FoundAs(IntEnum):
     """A list of start URLs."""
     START_LINE = 39
     """A line of it: a start URL, too."""
+    FOLLOWED = 40
+    """A document that a script or a meta refresh of a rendered page led to, captured with it."""
 
     @property
     def label(self) -> str:
@@ -94,7 +96,7 @@ _FRAMES = {FoundAs.IFRAME, FoundAs.FRAME}
 
 
 def _kind(found_as: FoundAs) -> Kind:
-    if found_as in {FoundAs.REDIRECT, FoundAs.START_LIST}:
+    if found_as in {FoundAs.REDIRECT, FoundAs.START_LIST, FoundAs.FOLLOWED}:
         return Kind.REDIRECT
     if found_as in {FoundAs.SITEMAP_URL, FoundAs.START_LINE}:
         return Kind.LISTED

@@ -8,6 +8,7 @@ from sqlalchemy import select, update
 from tests.support.pages import finish_batch, finished, packed_links
 from tracker_harness import IFRAME, IMG, NOWHERE, REDIRECT, A, site
 
+from muniment.control.why import why
 from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs
 from muniment.model.page import FinishBatch
@@ -322,6 +323,21 @@ def test_a_url_known_before_a_restart_is_not_a_new_page_after_it(tracker):
     job.reopen()
     job.finish(job.take(ONE), web)
     assert list(job.states()) == [START, ONE, TWO]
+
+
+# -- where scripts lead
+
+
+def test_a_document_that_a_rendered_page_was_sent_to_is_done_with_it(tracker):
+    job = tracker(START, ONE)
+    report = job.finish(job.take(START), {START: [(TWO, FoundAs.FOLLOWED), (THREE, A)]})
+    assert sum(report.pending.values()) == 1
+    assert job.sums()[0] == 2
+    job.reopen()
+    # what is linked as well is asked for once, and what waited before is left to its turn
+    job.finish(job.take(ONE), {ONE: [(TWO, A), (THREE, FoundAs.FOLLOWED)]})
+    assert [claim.url for claim in job.claim()] == [THREE]
+    assert why(job.place.directory, job.place, TWO).verdict == "captured"
 
 
 # -- payloads

@@ -180,13 +180,15 @@ def _links(claim: Claim, first: ResolvedLinks, rendered: RenderedPage, outlinks:
     leads = [(url, _FOUND[how]) for url, how in rendered.links if how in _FOUND]
     # of what it got in parts, the whole is wanted: parts are not replayed
     leads += [(url, FoundAs.VIDEO) for url in _partly_had(rendered)]
+    # where its scripts went before it had settled: as after a redirect
+    followed = {outlinks.key(url): (url, FoundAs.FOLLOWED) for url in _followed(claim, rendered)}
     anchors = [url for url, found_as in leads if found_as is FoundAs.A]
     others = [link for link in leads if link[1] is not FoundAs.A]
     base = rendered.final_url or claim.url
-    more = outlinks.resolve(base, others, anchors, follow=claim.follow)
+    more = outlinks.resolve(base, [*others, *followed.values()], anchors, follow=claim.follow)
     had = {outlinks.key(url) for url in _had(rendered)}
     entries = dict.fromkeys((*_entries(first.entries), *_entries(more.entries)))
-    kept = [entry for entry in entries if entry[:-1] not in had]
+    kept = [one for one in entries if one[:-1] not in had or (one[:-1] in followed and one[-1] == FoundAs.FOLLOWED)]
     lines = dict.fromkeys((*first.lines.splitlines(keepends=True), *more.lines.splitlines(keepends=True)))
     return ResolvedLinks(b"".join(kept), b"".join(lines), (*first.news, *more.news), first.dropped + more.dropped)
 
@@ -197,6 +199,15 @@ def _had(rendered: RenderedPage) -> Iterator[str]:
             url = normalise(request.url)
             if url is not None:
                 yield url
+
+
+def _followed(claim: Claim, rendered: RenderedPage) -> Iterator[str]:
+    """The documents that the page was sent to, as far as they were captured."""
+    got = {one.url for chain in rendered.chains for one in chain if one.method == "GET" and 200 <= one.status < 300}
+    for document in rendered.documents:
+        url = normalise(document)
+        if document.partition("#")[0] in got and url is not None and url != claim.url:
+            yield url
 
 
 def _partly_had(rendered: RenderedPage) -> Iterator[str]:

@@ -254,6 +254,8 @@ class Frontier:
             pending += self._depths.work()
             tried = [page for page in accepted if not page.refused]
             self._db.many(_ATTEMPT, [self._attempt(page, worker, held[page.page_id].ruleset) for page in tried])
+            # new ones of this batch, which were counted as waiting
+            pending.subtract(self._loops.came_along(accepted, worker, self.counters))
             if results:
                 self.results.keep(results, {page.page_id for page in accepted})
             self.payloads.remember(accepted, batch.payloads)

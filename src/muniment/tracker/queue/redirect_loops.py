@@ -1,20 +1,24 @@
-"""Redirect loops: a page that a chain of redirects comes back to is fetched again when its cookies have changed."""
+"""Redirects: a page that a chain of them comes back to is fetched again when its cookies have changed.
+
+A browser that a page's script sent elsewhere has that document already: its page is done with the one that led there.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, literal_column, select
 from sqlalchemy.sql import Join
 
 from muniment.http.redirects import REDIRECTS, RedirectTurn, fetch_again
 from muniment.model.cookie import digest_of
 from muniment.model.link import FoundAs
-from muniment.model.page import LINK_ENTRY, PageResult, PageState
+from muniment.model.page import LINK_ENTRY, PageResult, PageState, session_of
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
 from muniment.tracker.queue.admission import Admission, unpack_children
+from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.schema.attempt_budget import IS_LATEST, TRIED
 from muniment.tracker.schema.tables import attempts, pages, relations, results
@@ -59,6 +63,43 @@ _STEP = Prepared(
     "page",
 )
 _SAVE = BatchInsert(results, "job_id", "page_id", "attempt", "kind", "value", conflict="REPLACE")
+
+_COLUMNS = (
+    "job_id",
+    "page_id",
+    "number",
+    "session",
+    "worker",
+    "ruleset",
+    "started_at",
+    "finished_at",
+    "status",
+    "error",
+)
+_ATTEMPT = BatchInsert(attempts, *_COLUMNS, conflict="REPLACE")
+_NEW_HERE = Prepared(
+    select(pages.c.id, pages.c.host_id).where(
+        pages.c.job_id == bindparam("job"),
+        pages.c.key == bindparam("k"),
+        pages.c.via_id == bindparam("via"),
+        pages.c.state == PageState.READY.value,
+        pages.c.attempts_remaining > 0,
+        pages.c.in_scope,
+        TRIED == 0,
+    ),
+    "job", "k", "via",
+)  # fmt: skip
+_CAME_ALONG = Prepared(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .values(
+        attempts=literal_column("1"),
+        attempts_remaining=literal_column("0"),
+        counted=bindparam("counted"),
+        links_told=bindparam("told"),
+    ),
+    "told", "counted", "job", "page",
+)  # fmt: skip
 
 
 class _RedirectTarget(Struct, frozen=True):
@@ -110,6 +151,21 @@ class RedirectLoops:
                 pending[target.host_id] += 1
         return pending
 
+    def came_along(self, finished: Iterable[PageResult], worker: int, counters: Counters) -> list[int]:
+        """Have pages done that browsers were sent to by these; the host number of each."""
+        hosts: list[int] = []
+        for page in finished:
+            for key in _followed(page):
+                for page_id, host_id in self._db.rows(_NEW_HERE, (self._job_id, key, page.page_id)):
+                    counted = counters.count(page, as_page=True, start=False)
+                    self._db.many(_CAME_ALONG, [(page.followed, int(counted), self._job_id, page_id)])
+                    self._db.many(_ATTEMPT, [(
+                        self._job_id, page_id, 1, session_of(page.claim_id), worker, self._admission.ruleset.version,
+                        page.started_at // 1000, page.finished_at, page.status, "",
+                    )])  # fmt: skip
+                    hosts.append(host_id)
+        return hosts
+
     def _has_another_turn(self, target: _RedirectTarget, page_id: int, now: int) -> bool:
         cookies = digest_of(self._cookies.header(target.url, now))
         # following the chain costs the most: only for pages that one redirect would have fetched again
@@ -140,6 +196,15 @@ class RedirectLoops:
                 break
             page = led[0]
         return None
+
+
+def _followed(page: PageResult) -> Iterator[bytes]:
+    """The keys of the documents that a rendered page was sent to."""
+    entries = page.outlinks
+    if page.done and FoundAs.FOLLOWED in entries[16::LINK_ENTRY]:
+        for at in range(0, len(entries), LINK_ENTRY):
+            if entries[at + 16] == FoundAs.FOLLOWED:
+                yield entries[at : at + 16]
 
 
 def _redirect(page: PageResult) -> bytes | None:

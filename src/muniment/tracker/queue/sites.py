@@ -19,7 +19,7 @@ from muniment.tracker.stores.hosts import Hosts
 
 __all__ = ["Sites"]
 
-_GROWS = frozenset({FoundAs.REDIRECT, FoundAs.START_LINE})
+_GROWS = frozenset({FoundAs.REDIRECT, FoundAs.START_LINE, FoundAs.FOLLOWED})
 _URL = Prepared(
     select(pages.c.url).where(pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k")), "job", "k"
 )
