@@ -23,8 +23,8 @@ from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
 from muniment.app.rendering import browser_of, clear_after_lost, clear_profiles
 from muniment.app.request import RunContext, Watch, output_directory
+from muniment.app.run_facts import warc_info
 from muniment.app.signals import stopped_by_signals
-from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport
@@ -65,7 +65,7 @@ from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
 from muniment.tracker.jobs.terms import change_terms
 from muniment.tracker.open import OpenJob, StartPages, open_job
 from muniment.tracker.queue.local import LocalQueue as JobQueue
-from muniment.tracker.queue.retries import any_failed, any_to_revive
+from muniment.tracker.queue.rounds import any_failed, any_to_revive
 
 if TYPE_CHECKING:
     from muniment.app.live import LivePlane
