@@ -20,7 +20,7 @@ from process_harness import everyone_of, soon
 
 pytestmark = pytest.mark.usefixtures("kept_by")
 
-TIMES = 24
+TIMES = 16
 HEEDS = "trap 'exit 9' TERM; while :; do sleep 0.05; done"
 DOES_NOT = "trap '' TERM; while :; do sleep 0.05; done"
 COMMANDS = {
@@ -47,7 +47,7 @@ class Ending(threading.Thread):
             end = time.monotonic() + 30
             while not (new := [row for row in store.newest(3) if row.id not in self._known]):
                 assert time.monotonic() < end
-                time.sleep(0.001)
+                time.sleep(0.002)
             time.sleep(self._delay_s)
             cleanup_stale_running(store)
             if (row := store.get(new[0].id)) is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import select, text
 from tests.support.pages import Links, finish_batch, finished
+from tracker_harness import place_without_jobs
 
 from muniment.errors import SessionEndedError
 from muniment.model.change import Change
@@ -79,6 +80,7 @@ class Fleet:
             self.db.connection.execute(text(f"TRUNCATE {names} RESTART IDENTITY"))
 
     def open(self) -> None:
+        place_without_jobs(self.place)
         self.db = opened(self.place)
         self.dispatch = Dispatch(self.db, clock=self.clock)
 

@@ -132,7 +132,7 @@ def assert_order_does_not_matter(case, scope, seed: int, most: int) -> None:
 # shrinking runs hundreds of crawls; a failure here is printed as found, and gets a small test of its own below
 ORDERS = settings(
     deadline=None,
-    max_examples=60,
+    max_examples=40,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
 )

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from sqlalchemy import ColumnElement, Table, func, select
@@ -31,6 +35,23 @@ def site(path: str, host: str = "a.example") -> str:
     return f"https://{host}/{path}"
 
 
+def place_without_jobs(place: TrackerPlace) -> None:
+    """Put a copy of an empty tracker where a file is missing: to make its tables takes longer than many a test."""
+    if not place.database and not place.file.exists():
+        shutil.copyfile(_made().file, place.file)
+
+
+@cache
+def _made() -> TrackerPlace:
+    _KEPT.append(TemporaryDirectory(prefix="tracker-"))
+    place = TrackerPlace(Path(_KEPT[0].name))
+    opened(place).close()
+    return place
+
+
+_KEPT: list[TemporaryDirectory[str]] = []
+
+
 class Tracker:
     """One job, alone in a file or beside others on a server; every method is what the orchestrator does."""
 
@@ -41,6 +62,7 @@ class Tracker:
         self.open()
 
     def open(self) -> None:
+        place_without_jobs(self.place)
         self.db = opened(self.place)
         self.opened = open_job(self.db, "job", Settings(**self.settings), StartPages(self.urls), 1_000)
         self.frontier = self.opened.frontier

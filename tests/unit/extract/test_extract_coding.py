@@ -29,9 +29,9 @@ def test_members_one_after_another_are_one_text() -> None:
     assert decode(b"".join(members), "gzip", LIMIT) == b"".join(b"%d" % n * 99 for n in range(50))
 
 
-@pytest.mark.parametrize(("codings", "data"), [("gzip", bomb(64 << 20)), ("gzip, gzip", bomb(64 << 20, 2))])
-def test_no_more_comes_out_than_is_asked_for(codings: str, data: bytes) -> None:
-    assert len(decode(data, codings, LIMIT)) == LIMIT
+@pytest.mark.parametrize(("codings", "layers"), [("gzip", 1), ("gzip, gzip", 2)])
+def test_no_more_comes_out_than_is_asked_for(codings: str, layers: int) -> None:
+    assert len(decode(bomb(64 << 20, layers), codings, LIMIT)) == LIMIT
 
 
 def test_no_more_is_inflated_than_is_asked_for() -> None:
@@ -56,9 +56,9 @@ def test_brotli_and_zstd_are_bounded_cut_and_damaged_like_the_others(coding: str
     assert decode(gzip.compress(data), f"{coding}, gzip", LIMIT) == text
 
 
-@pytest.mark.parametrize(("coding", "bomb"), [("br", brotli_bomb(1 << 30)), ("zstd", zstd_bomb(1 << 30))])
-def test_their_bombs_give_no_more_than_is_asked_for(coding: str, bomb: bytes) -> None:
-    assert len(decode(bomb, coding, LIMIT)) == LIMIT
+@pytest.mark.parametrize(("coding", "bomb_of"), [("br", brotli_bomb), ("zstd", zstd_bomb)])
+def test_their_bombs_give_no_more_than_is_asked_for(coding: str, bomb_of: Callable[[int], bytes]) -> None:
+    assert len(decode(bomb_of(1 << 30), coding, LIMIT)) == LIMIT
 
 
 def test_frames_of_zstd_one_after_another_are_one_text_and_not_without_end() -> None:
