@@ -21,14 +21,8 @@ import uvloop
 
 from muniment.archive.warc.digest_labels import sha1_labels, sha1_of
 from muniment.archive.warc.members import deflate_member, deflate_quickly, store_member
-from muniment.archive.warc.records import (
-    RECORD_END,
-    ExchangeHeader,
-    WarcInfo,
-    request_record,
-    response_header,
-    warcinfo_record,
-)
+from muniment.archive.warc.records import RECORD_END, ExchangeHeader, request_record, response_header
+from muniment.archive.warc.warcinfo import WarcInfo, warcinfo_record
 from muniment.clock import iso_us, new_record_urn, now_us
 
 _BUFFERED = 64

@@ -27,7 +27,7 @@ from tests.support.exchanges import MemoryBody, chunk, exchange, page_context
 
 from muniment.archive.index.parquet import join
 from muniment.archive.segment import Segment
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 
 LINKS = 70
 WORDS = 3_000

@@ -22,7 +22,7 @@ from tests.support.exchanges import MemoryBody, exchange, page_context
 
 from muniment.archive.index.parquet import join
 from muniment.archive.segment import Segment
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 
 
 def write_short(out: Path, pages: int, files: int) -> int:

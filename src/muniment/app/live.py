@@ -17,13 +17,13 @@ from muniment.control.verbs.steering import take_over
 from muniment.crawl.orchestrator.loop import Orchestrator
 from muniment.crawl.ports import Events
 from muniment.live.entries import last_lines
+from muniment.live.job_sync import JobSync
 from muniment.live.joblog import LOG_FILE, JobLog
 from muniment.live.link import RedisLink
 from muniment.live.pipelines import PipelineRecord
 from muniment.live.plane import Plane
 from muniment.live.ports import PlaneOptions
 from muniment.live.reaper import Reaper
-from muniment.live.record import JobRecord
 from muniment.model.network.live import LiveJob, Outside
 from muniment.settings.environment import operator_name
 from muniment.settings.live import parse_roles
@@ -65,9 +65,9 @@ class LivePlane:
         self._port = _Port(db, job_id)
         pipeline = PipelineRecord(out)
         options = plane_options(settings)
-        record = JobRecord(self._log, self._port, options, pipeline.key, target)
+        sync = JobSync(self._log, self._port, options, pipeline.key, target)
         reaper = Reaper(options.reap_after) if "reaper" in options.roles else None
-        self._plane = Plane(RedisLink(address, password), record, pipeline, reaper)
+        self._plane = Plane(RedisLink(address, password), sync, pipeline, reaper)
         events.listen(self._log.take)
         events.listen(self._plane.take)
 
@@ -104,7 +104,7 @@ class _Port:
         self._loop, self._orchestrator = loop, orchestrator
 
     def job(self) -> LiveJob:
-        """The job as it stands."""
+        """The job as it is now."""
         return self._ask(self._now())
 
     def now(self) -> LiveJob:

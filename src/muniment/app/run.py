@@ -23,8 +23,8 @@ from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
 from muniment.app.rendering import browser_of, clear_after_lost, clear_profiles
 from muniment.app.request import RunContext, Watch, output_directory
+from muniment.app.run_facts import warc_info
 from muniment.app.signals import stopped_by_signals
-from muniment.app.warc_info import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
 from muniment.archive.recovery.cut import RepairReport

@@ -23,7 +23,7 @@ from muniment.procs.lock import TRACKER_LOCK, lock_directory, make_directory
 from muniment.procs.registry import ProcessRegistry
 from muniment.settings.environment import processes_directory
 from muniment.tracker.connect import tracker_at
-from muniment.tracker.fleet.leases import tracker_id
+from muniment.tracker.fleet.session_leases import tracker_id
 
 if TYPE_CHECKING:
     from muniment.control.fleet.archives import FleetArchives

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import uvloop
 
-from muniment.app.warc_info import warc_info
+from muniment.app.run_facts import warc_info
 from muniment.archive.durable import archive_error
 from muniment.control.privacy import keep_private
 from muniment.crawl import protocol

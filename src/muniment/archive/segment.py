@@ -20,7 +20,8 @@ from muniment.archive.warc import records
 from muniment.archive.warc.digest_labels import sha1_label, sha1_of
 from muniment.archive.warc.exchange_records import LARGE, ExchangeRecords, RecordSource, build_records, compress
 from muniment.archive.warc.members import Part, deflate_member, store_member, stream_deflated, stream_stored
-from muniment.archive.warc.records import RECORD_END, ExchangeHeader, WarcInfo
+from muniment.archive.warc.records import RECORD_END, ExchangeHeader
+from muniment.archive.warc.warcinfo import WarcInfo, warcinfo_record
 from muniment.clock import new_record_urn, now_us
 from muniment.disk import sync_directory
 from muniment.errors import ArchiveError
@@ -169,7 +170,7 @@ class Segment:
 
     def _write_warcinfo(self, info: WarcInfo) -> None:
         self._warcinfo = new_record_urn()
-        self._first = deflate_member(records.warcinfo_record(info, self.name, self._warcinfo, now_us()))
+        self._first = deflate_member(warcinfo_record(info, self.name, self._warcinfo, now_us()))
         self._begin()
 
     def _begin(self) -> None:

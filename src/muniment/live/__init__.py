@@ -1,4 +1,4 @@
 """The live plane: what ArchiveBot's programs see of a job in Redis, and how they steer it.
 
-Others import: address, entries, fleet_plane, ident, joblog, layout, link, pipelines, plane, ports, reaper, record.
+Others import: address, entries, fleet_plane, ident, job_sync, joblog, layout, link, pipelines, plane, ports, reaper.
 """

@@ -23,8 +23,8 @@ from muniment.model.network.live import LiveJob, LogEntry
 from muniment.model.page import ExchangeRow, PageResult
 
 __all__ = [
-    "IGNORES_A_SECOND", "MOST_BYTES", "ServerEntries", "download", "ignored", "last_lines", "pattern_of", "rows_of",
-    "stdout", "told", "unlisted",
+    "IGNORES_A_SECOND", "MOST_BYTES", "ServerEntries", "download", "event_line", "ignored", "last_lines", "pattern_of",
+    "rows_of", "stdout", "unlisted",
 ]  # fmt: skip
 
 MOST_BYTES = 16 << 10
@@ -56,11 +56,11 @@ def download(at_ms: int, seq: int, url: str, status: int, error: str) -> bytes:
 
 def ignored(at_ms: int, seq: int, url: str, pattern: str) -> bytes:
     """The entry of a URL that a pattern left out."""
-    told = _text(url), _text(pattern)
+    texts = _text(url), _text(pattern)
     return b'{"type":"ignore","ts":%.3f,"seq":%d,"url":%s,"pattern":%s,"source":"accept_url"}' % (
         at_ms / 1000,
         seq,
-        *told,
+        *texts,
     )
 
 
@@ -72,10 +72,10 @@ def stdout(at_ms: int, seq: int, message: str) -> bytes:
 def _text(text: str) -> bytes:
     """A text as JSON; a longer one ends in an ellipsis."""
     try:
-        told = _encode(text)
+        made = _encode(text)
     except UnicodeEncodeError:
-        told = _encode(text.encode("utf-8", "replace").decode())
-    return told if len(told) <= _MOST_TEXT else _encode(text[:_MOST_ESCAPED].encode("utf-8", "replace").decode() + "…")
+        made = _encode(text.encode("utf-8", "replace").decode())
+    return made if len(made) <= _MOST_TEXT else _encode(text[:_MOST_ESCAPED].encode("utf-8", "replace").decode() + "…")
 
 
 def unlisted(count: int) -> str:
@@ -129,7 +129,7 @@ def pattern_of(reason: str) -> str:
     return reason.removeprefix(_PATTERN).partition(_SET)[0] if reason.startswith(_PATTERN) else ""
 
 
-def told(event: Event) -> str:
+def event_line(event: Event) -> str:
     """What the log says of an event, as one line; empty for nothing."""
     text = ""
     match event:

@@ -13,12 +13,12 @@ from muniment.live import layout
 from muniment.live.endings import KEPT_S, EndedRecords
 from muniment.live.entries import last_lines
 from muniment.live.fleet_log import FleetLog
+from muniment.live.job_sync import JobSync
 from muniment.live.link import Client, RedisLink, of_another_type, text_of, typed
 from muniment.live.pipelines import drop_record, machine_fields, write_record
 from muniment.live.plane_thread import PlaneThread
 from muniment.live.ports import FleetPort, PlaneOptions
 from muniment.live.reaper import Reaper
-from muniment.live.record import JobRecord
 from muniment.live.taker import Taker
 from muniment.model.job import JobOutcome
 from muniment.model.network.live import ConnectedPipeline, LogEntry, LogState, ShownJob
@@ -28,6 +28,8 @@ __all__ = ["FleetPlane"]
 _log = logging.getLogger(__name__)
 _MOST_RESTORED = 10
 """In a step."""
+_HUNG_S = 3.0
+"""A server sweeps each second, or is late."""
 _BEGIN_S = 0.5
 """In a step, for jobs that are shown anew; the others of them come in the next one."""
 _SHARE = 20
@@ -38,7 +40,7 @@ class _Shown(Struct):
     """A job that is shown."""
 
     log: FleetLog
-    record: JobRecord
+    sync: JobSync
     job: ShownJob | None = None
     """As it was tended last; None: it is to be tended again."""
     counted: LogState | None = None
@@ -59,18 +61,19 @@ class FleetPlane(PlaneThread):
         """Jobs that ended lately, whose records the server lacks; None: to be asked for."""
         self._machines: list[ConnectedPipeline] = []
         self._at_it: dict[int, str] = {}
-        self._server, self._held, self._swept, self._count_at = "", False, 0, 0.0
+        self._server, self._held, self._count_at = "", False, 0.0
+        self._swept, self._swept_at = 0, 0.0
 
     def close(self) -> None:
         """End; an answer is waited for no longer than a few seconds."""
         self._end()
 
-    def _arrive(self, client: Client, server: str) -> None:
+    def _on_connect(self, client: Client, server: str) -> None:
         self._server = server
         self._shown.clear()
         self._recent = None
 
-    def _standing(self) -> dict[str, str]:
+    def _status(self) -> dict[str, str]:
         held = {"roles": ",".join(sorted(self._options.roles)), "reaper": self._reaper.token if self._reaper else ""}
         return held if self._held else {}
 
@@ -89,7 +92,7 @@ class FleetPlane(PlaneThread):
             one = self._shown.get(job.job_id)
             if one is None and monotonic() > begin_until:
                 continue  # the heartbeats of the others do not wait for it
-            if second or one is None or one.job is not job or layout.job_channel(one.record.ident) in heard:
+            if second or one is None or one.job is not job or layout.job_channel(one.sync.ident) in heard:
                 self._tend(client, job, heard)
 
         self._restore(client)
@@ -102,9 +105,9 @@ class FleetPlane(PlaneThread):
         for job in [self._recent.pop() for _ in range(min(_MOST_RESTORED, len(self._recent)))]:
             port, log = self._port.job(job.job_id), FleetLog(self._port, job.job_id, job.log)
             pipeline_id = layout.pipeline_key(port.job().pipeline)
-            record = JobRecord(log, port, self._options, pipeline_id, "")
-            record.queued = self._port.known(job.job_id)
-            record.restore(client, self._server)
+            sync = JobSync(log, port, self._options, pipeline_id, "")
+            sync.queued = self._port.known(job.job_id)
+            sync.restore(client, self._server)
             self._kept.add(job.ident, job.job_id)
         self._kept.look(client, self._epoch)
 
@@ -128,17 +131,19 @@ class FleetPlane(PlaneThread):
     def _look_at_all(self, client: Client) -> None:
         """Heartbeats, and what others changed without a word: of all jobs in one batch."""
         swept, shown = self._port.swept(), dict(self._shown)
+        if swept != self._swept:
+            self._swept, self._swept_at = swept, monotonic()
         # a server that hands out no pages gives no heartbeat
-        beats, self._swept = swept != self._swept, swept
+        beats = monotonic() - self._swept_at < _HUNG_S
         with client.pipeline(transaction=False) as pipe:
             for one in shown.values():
-                one.record.beat += beats
-                pipe.hset(one.record.ident, "heartbeat", one.record.beat)
-                one.record.ask(pipe)
+                one.sync.beat += beats
+                pipe.hset(one.sync.ident, "heartbeat", one.sync.beat)
+                one.sync.ask(pipe)
             answers = pipe.execute(raise_on_error=False)
         for job_id, found, patterns in zip(shown, answers[1::3], answers[2::3], strict=True):
             try:
-                shown[job_id].record.hear(found, patterns)
+                shown[job_id].sync.hear(found, patterns)
             except LookupError:
                 del self._shown[job_id]
 
@@ -157,11 +162,11 @@ class FleetPlane(PlaneThread):
     def _show(self, client: Client, job: ShownJob, heard: Collection[str]) -> None:
         one = self._shown.get(job.job_id)
         if one is None:
-            if job.over and self._tells_end(client, job):
+            if job.over and self._shows_end(client, job):
                 self._set_ended(job, job.ident)
                 return
             one = self._begin(client, job)
-            self._kept.leave_out(one.record.ident)
+            self._kept.leave_out(one.sync.ident)
         one.log.state = job.log
         if job.age != job.said:
             self._port.say_changes(job.job_id)
@@ -174,28 +179,28 @@ class FleetPlane(PlaneThread):
             self._port.set_shown(job.job_id, ended=False)
         self._name_pipeline(client, job, one)
         self._count(job, one)
-        if layout.job_channel(one.record.ident) in heard:
-            one.record.look()
-        one.record.check(client)
-        one.record.send(client, beat=False)
+        if layout.job_channel(one.sync.ident) in heard:
+            one.sync.look()
+        one.sync.check(client)
+        one.sync.send(client, beat=False)
         one.log.keep()
-        one.job = None if one.record.waits else job
+        one.job = None if one.sync.waits else job
         if job.over and job.ending:
             self._end_of(client, job, one)
 
-    def _tells_end(self, client: Client, job: ShownJob) -> bool:
+    def _shows_end(self, client: Client, job: ShownJob) -> bool:
         """Whether Redis has the end of a job; a kill came before the tracker had that."""
-        told = typed(lambda: client.hget(job.ident, "counted")) if job.ident else None
-        return bool(told == job.outcome.encode() and self._port.job(job.job_id).job().epoch == self._server)
+        counted = typed(lambda: client.hget(job.ident, "counted")) if job.ident else None
+        return bool(counted == job.outcome.encode() and self._port.job(job.job_id).job().epoch == self._server)
 
     def _begin(self, client: Client, job: ShownJob) -> _Shown:
         port, log = self._port.job(job.job_id), FleetLog(self._port, job.job_id, job.log)
         pipeline_id = layout.pipeline_key(port.job().pipeline) or self._taken_for(client, job)
         target = "" if job.ident else self._port.target(job.job_id)
-        record = JobRecord(log, port, self._options, pipeline_id, target, notices=True)
-        record.arrive(client, self._server)
-        self._link.listen(layout.job_channel(record.ident))
-        one = self._shown[job.job_id] = _Shown(log, record)
+        sync = JobSync(log, port, self._options, pipeline_id, target, notices=True)
+        sync.on_connect(client, self._server)
+        self._link.listen(layout.job_channel(sync.ident))
+        one = self._shown[job.job_id] = _Shown(log, sync)
         return one
 
     def _taken_for(self, client: Client, job: ShownJob) -> str:
@@ -208,9 +213,9 @@ class FleetPlane(PlaneThread):
 
     def _name_pipeline(self, client: Client, job: ShownJob, one: _Shown) -> None:
         at_it = self._at_it.get(job.job_id, "")
-        if at_it and one.record.pipeline_id != layout.pipeline_key(at_it):
-            one.record.pipeline_id = layout.pipeline_key(at_it)
-            client.hset(one.record.ident, "pipeline_id", one.record.pipeline_id)
+        if at_it and one.sync.pipeline_id != layout.pipeline_key(at_it):
+            one.sync.pipeline_id = layout.pipeline_key(at_it)
+            client.hset(one.sync.ident, "pipeline_id", one.sync.pipeline_id)
             self._port.keep_pipeline(job.job_id, at_it)
 
     def _count(self, job: ShownJob, one: _Shown) -> None:
@@ -218,15 +223,15 @@ class FleetPlane(PlaneThread):
         now = monotonic()
         if now < self._count_at or one.counted == job.log:
             return
-        one.record.queued = max(one.record.queued, self._port.known(job.job_id))
+        one.sync.queued = max(one.sync.queued, self._port.known(job.job_id))
         one.counted = job.log
         self._count_at = monotonic() + _SHARE * (monotonic() - now)
 
     def _end_of(self, client: Client, job: ShownJob, one: _Shown) -> None:
-        one.record.queued = max(one.record.queued, self._port.known(job.job_id))
-        one.record.end(client, self._port.job(job.job_id).job())
-        self._set_ended(job, one.record.ident)
-        self._link.mute(layout.job_channel(one.record.ident))
+        one.sync.queued = max(one.sync.queued, self._port.known(job.job_id))
+        one.sync.end(client, self._port.job(job.job_id).job())
+        self._set_ended(job, one.sync.ident)
+        self._link.mute(layout.job_channel(one.sync.ident))
         del self._shown[job.job_id]
 
     def _set_ended(self, job: ShownJob, ident: str) -> None:
@@ -238,7 +243,7 @@ class FleetPlane(PlaneThread):
         if not (self._held and self._port.holds()):
             return
         for job_id, one in self._shown.items():
-            one.record.end(client, self._port.job(job_id).job())
+            one.sync.end(client, self._port.job(job_id).job())
         for machine in self._machines:
             drop_record(client, layout.pipeline_key(machine.instance))
         if self._reaper is not None:

@@ -43,10 +43,10 @@ def candidates(url: str) -> Iterator[tuple[str, str]]:
     """Idents for a job, each with the `url` that makes it, as given first: a fragment leads to the same page."""
     plain = url.partition("#")[0]
     for number in count(1):
-        told = plain if number == 1 else f"{plain}#{number}"
-        made = ident_of(told)
+        text = plain if number == 1 else f"{plain}#{number}"
+        made = ident_of(text)
         if len(made) >= LEAST_LENGTH:
-            yield made, told
+            yield made, text
 
 
 def normal_form(url: str) -> str:
@@ -61,10 +61,10 @@ def normal_form(url: str) -> str:
     if authority is not None:
         made += b"//" + _authority(authority, scheme)
     made += _path(path, rooted=scheme in {b"http", b"https", b"ftp", b"tftp"})
-    if query and (told := b"&".join(_component(pair, _QUERY, plus=True) for pair in query.split(b"&"))):
-        made += b"?" + told
-    if fragment and (told := _component(fragment, _FRAGMENT)):
-        made += b"#" + told
+    if query and (text := b"&".join(_component(pair, _QUERY, plus=True) for pair in query.split(b"&"))):
+        made += b"?" + text
+    if fragment and (text := _component(fragment, _FRAGMENT)):
+        made += b"#" + text
     return made.decode("utf-8", "replace")
 
 

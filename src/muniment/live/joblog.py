@@ -12,7 +12,7 @@ from msgspec import structs
 
 from muniment.clock import now_ms
 from muniment.errors import ArchiveError, DiskFullError
-from muniment.live.entries import IGNORES_A_SECOND, download, ignored, pattern_of, rows_of, stdout, told, unlisted
+from muniment.live.entries import IGNORES_A_SECOND, download, event_line, ignored, pattern_of, rows_of, stdout, unlisted
 from muniment.model.event import ChangeEvent, EventBatch, SkipEvent
 from muniment.model.failure import advice
 from muniment.model.network.live import LogPosition, LogState
@@ -60,7 +60,7 @@ class JobLog:
             if isinstance(event, SkipEvent) and (pattern := pattern_of(event.reason)):
                 if self.reports and event.url:
                     self._report(batch.at, event.url, pattern)
-            elif text := told(event):
+            elif text := event_line(event):
                 self._waiting.append((batch.at, text, ""))
             if isinstance(event, ChangeEvent) and event.what == "ignore-reports":
                 self.reports = event.after == "on"

@@ -52,7 +52,7 @@ def rebuild_channel(ident: str) -> str:
 
 
 def plane_key(instance: str) -> str:
-    """The key under which a live plane says how it stands."""
+    """The key under which a live plane reports its state."""
     return f"{PLANES}{instance}"
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from muniment.live import layout
+from muniment.live.job_sync import JobSync
 from muniment.live.link import Client, RedisLink
 from muniment.live.pipelines import PipelineRecord
 from muniment.live.plane_thread import PlaneThread
 from muniment.live.reaper import Reaper
-from muniment.live.record import JobRecord
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StopEvent
 from muniment.model.network.live import LiveJob
 
@@ -17,9 +17,9 @@ __all__ = ["Plane"]
 class Plane(PlaneThread):
     """Runs until it is closed."""
 
-    def __init__(self, link: RedisLink, record: JobRecord, pipeline: PipelineRecord, reaper: Reaper | None) -> None:
+    def __init__(self, link: RedisLink, sync: JobSync, pipeline: PipelineRecord, reaper: Reaper | None) -> None:
         super().__init__(link)
-        self._record, self._pipeline, self._reaper = record, pipeline, reaper
+        self._sync, self._pipeline, self._reaper = sync, pipeline, reaper
         self._last: LiveJob | None = None
         self._beats = self._beaten = 0
         self._stopping = False
@@ -30,52 +30,52 @@ class Plane(PlaneThread):
             if isinstance(event, Snapshot):
                 self._beats += 1
                 have = event.captured + event.failed + event.queued + event.in_flight
-                self._record.queued = max(self._record.queued, have)
+                self._sync.queued = max(self._sync.queued, have)
             elif isinstance(event, StopEvent):
                 self._stopping = True
             elif isinstance(event, FinishEvent):
                 # a short run gives no snapshot
-                self._record.queued = max(self._record.queued, event.captured + event.failed + event.queued)
+                self._sync.queued = max(self._sync.queued, event.captured + event.failed + event.queued)
 
     def close(self, job: LiveJob) -> None:
         """End with what became of the job; an answer is waited for no longer than a few seconds."""
         self._last = job
         self._end()
 
-    def _arrive(self, client: Client, server: str) -> None:
-        self._record.arrive(client, server)
-        self._link.listen(layout.job_channel(self._record.ident), layout.rebuild_channel(self._record.ident))
+    def _on_connect(self, client: Client, server: str) -> None:
+        self._sync.on_connect(client, server)
+        self._link.listen(layout.job_channel(self._sync.ident), layout.rebuild_channel(self._sync.ident))
 
-    def _standing(self) -> dict[str, str]:
-        return {"roles": ",".join(sorted(self._record.roles)), "reaper": self._reaper.token if self._reaper else ""}
+    def _status(self) -> dict[str, str]:
+        return {"roles": ",".join(sorted(self._sync.roles)), "reaper": self._reaper.token if self._reaper else ""}
 
     def _step(self, client: Client, *, second: bool) -> None:
         heard = {channel for channel, _ in self._link.heard()}
-        if layout.rebuild_channel(self._record.ident) in heard:
-            self._record.rebuild()
+        if layout.rebuild_channel(self._sync.ident) in heard:
+            self._sync.rebuild()
         if heard:
-            self._record.look()
+            self._sync.look()
         if second:
             self._each_second(client)
-        self._record.check(client)
-        self._record.send(client, beat=second)
+        self._sync.check(client)
+        self._sync.send(client, beat=second)
 
     def _each_second(self, client: Client) -> None:
         self._pipeline.report(client, stopping=self._stopping)
         if self._beats != self._beaten:
-            # a loop that stands still gives no snapshot
+            # a loop that hangs gives no snapshot
             self._beaten = self._beats
-            self._record.beat += 1
+            self._sync.beat += 1
         if self._reaper is not None:
             self._reaper.step(client)
         with client.pipeline(transaction=False) as pipe:
-            self._record.ask(pipe)
-            self._record.hear(*pipe.execute(raise_on_error=False))
+            self._sync.ask(pipe)
+            self._sync.hear(*pipe.execute(raise_on_error=False))
 
     def _finish(self, client: Client) -> None:
         if self._last is None:
             return
-        self._record.end(client, self._last)
+        self._sync.end(client, self._last)
         self._pipeline.leave(client)
         if self._reaper is not None:
             self._reaper.leave(client)

@@ -24,7 +24,7 @@ __all__ = ["PlaneThread"]
 _log = logging.getLogger(__name__)
 _STEP_S, _SECOND_S = 0.2, 1.0
 _LAST_WORDS_S = 6.0
-_STANDING_S, _STANDING_KEPT_S = 5.0, 60
+_REPORT_S, _REPORT_KEPT_S = 5.0, 60
 
 
 class PlaneThread(ABC):
@@ -33,11 +33,11 @@ class PlaneThread(ABC):
     def __init__(self, link: RedisLink) -> None:
         self._link = link
         self._ended = threading.Event()
-        self._arrived: Client | None = None
+        self._session: Client | None = None
         self._epoch, self._state, self._second = "", "", 0.0
         self._counts: dict[str, int] = {}
         """Of jobs that ended, as seen last."""
-        self._key, self._since, self._told_at = layout.plane_key(secrets.token_hex(16)), 0, 0.0
+        self._key, self._since, self._reported_at = layout.plane_key(secrets.token_hex(16)), 0, 0.0
         self._thread = threading.Thread(target=self._run, name="live plane", daemon=True)
 
     def start(self) -> None:
@@ -45,15 +45,15 @@ class PlaneThread(ABC):
         self._thread.start()
 
     @abstractmethod
-    def _arrive(self, client: Client, server: str) -> None:
-        """Have the layout stand on a server in this state."""
+    def _on_connect(self, client: Client, server: str) -> None:
+        """Write the layout to a server in this state."""
 
     @abstractmethod
     def _step(self, client: Client, *, second: bool) -> None:
         """Write what is new, and read what others want; `second`: a second has gone by."""
 
     @abstractmethod
-    def _standing(self) -> dict[str, str]:
+    def _status(self) -> dict[str, str]:
         """What it says of itself; empty while another process has its part."""
 
     @abstractmethod
@@ -68,7 +68,7 @@ class PlaneThread(ABC):
         self._try(self._go_on)
         while not self._ended.wait(_STEP_S):
             self._try(self._go_on)
-        self._try(self._conclude)
+        self._try(self._end_session)
         self._link.close()
 
     def _try(self, step: Callable[[], None]) -> None:
@@ -78,17 +78,17 @@ class PlaneThread(ABC):
         except (RedisError, OSError) as error:
             self._link.complain(error)
         except LookupError:
-            self._arrived = None  # of a record that is gone, or of a tracker that does not answer: begin anew
+            self._session = None  # of a record that is gone, or of a tracker that does not answer: begin anew
         except Exception as error:
             _log.debug("in the live plane", exc_info=True)
             self._link.complain(error)
-            self._arrived = None
+            self._session = None
 
     def _go_on(self) -> None:
         client = self._link.connect()
         if client is None:
             return
-        self._meet(client)
+        self._begin_session(client)
         second = monotonic() - self._second >= _SECOND_S
         if second:
             # a step that is late is no delay of those that follow
@@ -97,13 +97,13 @@ class PlaneThread(ABC):
                 raise LookupError("the database was emptied, or replaced")
             self._counts = _counts(client) or self._counts
         self._step(client, second=second)
-        if monotonic() - self._told_at >= _STANDING_S:
-            self._tell_standing(client)
+        if monotonic() - self._reported_at >= _REPORT_S:
+            self._report(client)
 
-    def _tell_standing(self, client: Client) -> None:
-        """Say how it stands, for who asks; of a process that was killed this goes after a minute."""
-        self._told_at = monotonic()
-        if own := self._standing():
+    def _report(self, client: Client) -> None:
+        """Report its state for `muniment live status`; that of a process that was killed goes after a minute."""
+        self._reported_at = monotonic()
+        if own := self._status():
             fields = own | {
                 "host": socket.gethostname(),
                 "pid": str(os.getpid()),
@@ -114,18 +114,18 @@ class PlaneThread(ABC):
             }
             with client.pipeline() as pipe:
                 pipe.hset(self._key, mapping=fields)
-                pipe.expire(self._key, _STANDING_KEPT_S)
+                pipe.expire(self._key, _REPORT_KEPT_S)
                 pipe.execute()
 
-    def _conclude(self) -> None:
+    def _end_session(self) -> None:
         client = self._link.connect()
         if client is not None:
-            self._meet(client)
+            self._begin_session(client)
             self._finish(client)
             client.delete(self._key)
 
-    def _meet(self, client: Client) -> None:
-        if client is self._arrived:
+    def _begin_session(self, client: Client) -> None:
+        if client is self._session:
             return
         epoch = secrets.token_hex(16)
         if not client.set(layout.EPOCH, epoch, nx=True):
@@ -135,8 +135,8 @@ class PlaneThread(ABC):
         if state != self._state:
             _count_again(client, self._counts)
         self._state = state
-        self._arrive(client, state)
-        self._arrived = client
+        self._on_connect(client, state)
+        self._session = client
 
 
 def _epoch(client: Client) -> str:

@@ -37,7 +37,7 @@ class JobPort(Protocol):
     """The job in the tracker, asked from the thread of the live plane; LookupError when nobody answers."""
 
     def job(self) -> LiveJob:
-        """The job as it stands."""
+        """The job as it is now."""
 
     def age(self) -> int:
         """The age of its settings, asked often."""

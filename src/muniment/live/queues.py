@@ -69,7 +69,7 @@ class PendingQueues:
         return name
 
     def _problem(self, pipe: Any, ident: bytes) -> str:
-        """Why what stands in a queue cannot be taken."""
+        """Why an ident in a queue cannot be taken."""
         if pipe.type(ident) != b"hash" or not pipe.hexists(ident, "url"):
             return "it has no record"
         if ident in (typed(lambda: pipe.lrange(layout.WORKING, 0, -1)) or ()):

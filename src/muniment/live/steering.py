@@ -15,7 +15,7 @@ AGE = "settings_age"
 READ = (*IN_FORCE, AGE, "abort_requested", "failed", "url")
 """The fields that are read."""
 _MOST_DIGITS, _MOST_NOTE, _MOST_PATTERN = 9, 1000, 2000
-_LONGEST_TOLD = 60
+_LONGEST_QUOTED = 60
 
 
 class Reading(Struct, frozen=True):
@@ -38,7 +38,7 @@ class Reading(Struct, frozen=True):
         return {name for name in IN_FORCE if self._normal(name) != written[name]}
 
     def _normal(self, name: str) -> str:
-        # any text stands for true
+        # any text is true
         text = self.text(name)
         return "true" if text and name == "suppress_ignore_reports" else text
 
@@ -62,7 +62,7 @@ def asked(
     per_host = _number(reading, "concurrency", refused) if "concurrency" in changed else None
     note = _note(reading, refused) if "note" in changed else None
     if reading.fields[AGE] is not None and whole_number(reading.text(AGE)) is None:
-        refused.append(f"{AGE}: {_told(reading.text(AGE))} is not a whole number in its bounds")
+        refused.append(f"{AGE}: {_quoted(reading.text(AGE))} is not a whole number in its bounds")
     added, removed = _patterns(reading.patterns, patterns, refused)
     return (
         Outside(
@@ -85,7 +85,7 @@ def _note(reading: Reading, refused: list[str]) -> str | None:
     try:
         note = (reading.fields["note"] or b"").decode()
     except UnicodeDecodeError:
-        refused.append(f"note: {_told(reading.text('note'))} is not UTF-8")
+        refused.append(f"note: {_quoted(reading.text('note'))} is not UTF-8")
         return None
     if len(note) > _MOST_NOTE:
         refused.append(f"note: it has more than {_MOST_NOTE} characters")
@@ -107,7 +107,7 @@ def _number(reading: Reading, name: str, refused: list[str]) -> int | None:
     text = reading.text(name)
     number = whole_number(text)
     if number is None or len(text) > _MOST_DIGITS:
-        refused.append(f"{name}: {_told(text)} is not a whole number in its bounds")
+        refused.append(f"{name}: {_quoted(text)} is not a whole number in its bounds")
         return None
     return number
 
@@ -121,10 +121,10 @@ def _patterns(
         try:
             text = pattern.decode()
         except UnicodeDecodeError:
-            refused.append(f"ignore pattern {_told(pattern.decode('utf-8', 'replace'))}: it is not UTF-8")
+            refused.append(f"ignore pattern {_quoted(pattern.decode('utf-8', 'replace'))}: it is not UTF-8")
             continue
         if not text or len(text) > _MOST_PATTERN:
-            refused.append(f"ignore pattern {_told(text)}: it has no character, or more than {_MOST_PATTERN}")
+            refused.append(f"ignore pattern {_quoted(text)}: it has no character, or more than {_MOST_PATTERN}")
             continue
         added.append(text)
     return tuple(added), tuple(_text(sorted(known - there)))
@@ -134,5 +134,5 @@ def _text(patterns: Iterable[bytes]) -> Iterable[str]:
     return (pattern.decode("utf-8", "replace") for pattern in patterns)
 
 
-def _told(text: str) -> str:
-    return repr(text if len(text) <= _LONGEST_TOLD else text[:_LONGEST_TOLD] + "…")
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_QUOTED else text[:_LONGEST_QUOTED] + "…")

@@ -21,7 +21,7 @@ from muniment.model.change import Change, ChangeMade
 from muniment.model.network.live import ConnectedPipeline, LiveJob, LogEntry, Outside, QueuedJob, ShownJob
 from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.lease_clock import clock_of
-from muniment.tracker.fleet.leases import tracker_id
+from muniment.tracker.fleet.session_leases import tracker_id
 from muniment.tracker.jobs import job_log, live, shown, store
 from muniment.tracker.views.jobs import job_view
 from muniment.tracker.views.machines import machines
@@ -194,7 +194,7 @@ class _JobPort:
         self._port, self._job_id = port, job_id
 
     def job(self) -> LiveJob:
-        """The job as it stands."""
+        """The job as it is now."""
         return self._port._read(lambda db: live.live_job(db, self._job_id))
 
     def age(self) -> int:

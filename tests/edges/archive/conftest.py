@@ -9,7 +9,7 @@ import pytest
 from muniment import disk
 from muniment.archive.check.directory import check
 from muniment.archive.segment import Segment
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 
 INFO = WarcInfo(software="muniment/test", user_agent="muniment/test (+https://x.example/)", robots="obey")
 

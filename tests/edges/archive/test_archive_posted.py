@@ -15,7 +15,7 @@ from tests.support.packages import PackageReader
 from muniment.archive.export.wacz import WaczOptions
 from muniment.archive.index.parquet import join
 from muniment.archive.segment import Segment
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.control.export import export_cdxj, export_wacz
 from muniment.errors import ArchiveError
 

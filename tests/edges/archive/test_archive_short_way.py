@@ -9,7 +9,7 @@ from tests.support.exchanges import MemoryBody, exchange, page_context
 from muniment.archive.check.fast_path import usual_header
 from muniment.archive.segment import Segment
 from muniment.archive.warc.inflate import MemberReader
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 
 
 def test_every_record_of_a_page_is_usual(tmp_path: Path) -> None:

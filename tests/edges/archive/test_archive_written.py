@@ -188,7 +188,7 @@ def test_the_directory_is_sound_and_its_index_is_queried(directory):
 SCRIPT = """
 import resource, sys
 from pathlib import Path
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.archive.segment import Segment
 from tests.support.exchanges import GeneratedBody, exchange, page_context
 out = Path(sys.argv[1])

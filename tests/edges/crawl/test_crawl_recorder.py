@@ -18,7 +18,7 @@ from muniment.archive.check.directory import check
 from muniment.archive.index.journal import entries, journal_path
 from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.recovery.verify import verify_and_seal
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl import protocol
 from muniment.crawl.worker import recorder as recorder_module
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate

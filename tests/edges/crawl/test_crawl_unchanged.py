@@ -24,7 +24,7 @@ from warcio.archiveiterator import ArchiveIterator
 from muniment.archive.check.directory import check
 from muniment.archive.index.journal import entries
 from muniment.archive.recovery.verify import verify_and_seal
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
 from muniment.crawl.worker.held_pages import HeldPages
 from muniment.crawl.worker.http_session import HttpSession

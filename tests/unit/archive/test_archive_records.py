@@ -11,6 +11,7 @@ from tests.support.exchanges import exchange, page_context
 from muniment.archive.warc import records
 from muniment.archive.warc.digest_labels import sha1_label, sha1_labels, sha1_of
 from muniment.archive.warc.grammar import parse_header, violations
+from muniment.archive.warc.warcinfo import WarcInfo, warcinfo_record
 from muniment.clock import new_record_urn, record_urn
 from muniment.model.capture import EarlierCapture
 
@@ -48,8 +49,8 @@ def test_sha1_of_pieces():
 
 
 def test_warcinfo_says_what_is_known_and_leaves_out_the_rest():
-    info = records.WarcInfo(software="muniment/1", user_agent="m/1 (+https://x.example/)", robots="obey")
-    header, block = parts(records.warcinfo_record(info, "a.warc.gz", URN, 1_000_000))
+    info = WarcInfo(software="muniment/1", user_agent="m/1 (+https://x.example/)", robots="obey")
+    header, block = parts(warcinfo_record(info, "a.warc.gz", URN, 1_000_000))
     assert header.get("warc-filename") == "a.warc.gz"
     assert header.get("warc-date") == "1970-01-01T00:00:01.000000Z"
     names = [line.split(b": ")[0] for line in block.splitlines()]
@@ -134,7 +135,7 @@ def test_header_values_cannot_inject_lines():
         records.revisit_header(event, URN, earlier, payload=LABEL, block=LABEL, length=len(x.head)),
         records.request_record(event, URN, URN, b"GET", LABEL),
         records.metadata_record(event, URN, URN, b""),
-        records.warcinfo_record(records.WarcInfo(software=EVIL, command=EVIL), EVIL, URN, 1),
+        warcinfo_record(WarcInfo(software=EVIL, command=EVIL), EVIL, URN, 1),
     ]
     for record in made:
         head = record.partition(b"\r\n\r\n")[0]

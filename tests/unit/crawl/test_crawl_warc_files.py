@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl.orchestrator.warc_files import IndexProcess, WarcFiles
 from muniment.errors import ArchiveError
 from muniment.model.queue import RepeatedLine

@@ -14,7 +14,7 @@ from muniment.app.pipeline.browser import MachineBrowser
 from muniment.app.pipeline.payloads import filled_payloads
 from muniment.app.pipeline.settings import PipelineSettings
 from muniment.app.rendering import clear_after_lost, clear_profiles
-from muniment.app.warc_info import warc_info
+from muniment.app.run_facts import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.clock import monotonic
 from muniment.crawl import protocol

@@ -1,4 +1,4 @@
 """WARC records as bytes: built, compressed, digested and read again.
 
-Others import: batch_digests, digest_labels, exchange_records, grammar, inflate, members, records, stored.
+Others import: batch_digests, digest_labels, exchange_records, grammar, inflate, members, records, stored, warcinfo.
 """

@@ -19,39 +19,24 @@ from muniment.model.result import PageResource
 __all__ = [
     "RECORD_END",
     "ExchangeHeader",
-    "WarcInfo",
+    "block_digest_line",
+    "encoded",
     "metadata_block",
     "metadata_record",
+    "one_line",
     "outlink_line",
     "request_header",
     "request_record",
     "resource_record",
     "response_header",
     "revisit_header",
-    "warcinfo_record",
 ]
 
 RECORD_END = b"\r\n\r\n"
 """What follows every block (WARC 1.1 §4)."""
 
-_CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
 _CONTROLS = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " ")
-
-
-class WarcInfo(Struct, frozen=True, kw_only=True):
-    """The facts of the run in a file's warcinfo record; empty fields are left out."""
-
-    software: str
-    user_agent: str = ""
-    robots: str = ""
-    """The robots policy that was really kept: `obey`, `ignore`."""
-    operator: str = ""
-    hostname: str = ""
-    command: str = ""
-    """The command line, its secrets already redacted."""
-    browser: str = ""
-    """The browser that renders pages, and its version."""
 
 
 class ExchangeHeader(Struct, frozen=True):
@@ -71,44 +56,22 @@ class ExchangeHeader(Struct, frozen=True):
     @classmethod
     def of(cls, exchange: Exchange, warcinfo: str, context: PageContext | None = None) -> ExchangeHeader:
         """The event of an exchange in the file that begins with this warcinfo record."""
-        url, date = _clean(exchange.url), iso_us(exchange.started_at)
+        url, date = one_line(exchange.url), iso_us(exchange.started_at)
         if context is None or not context.page_id:
             return cls(url, date, warcinfo, _connection(exchange))
-        kind = f"WARC-Resource-Type: {_clean(context.resource_type)}\r\n" if context.resource_type else ""
-        page_id = f"WARC-Page-ID: {_clean(context.page_id)}\r\n"
+        kind = f"WARC-Resource-Type: {one_line(context.resource_type)}\r\n" if context.resource_type else ""
+        page_id = f"WARC-Page-ID: {one_line(context.page_id)}\r\n"
         page = page_id + kind
         return cls(url, date, warcinfo, _connection(exchange) + page, page, page_id)
-
-
-def warcinfo_record(info: WarcInfo, filename: str, record_id: str, at_us: int) -> bytes:
-    """The whole warcinfo record of a file, its end included."""
-    fields = (
-        ("software", info.software),
-        ("format", "WARC File Format 1.1"),
-        ("conformsTo", _CONFORMS_TO),
-        ("operator", info.operator),
-        ("hostname", info.hostname),
-        ("http-header-user-agent", info.user_agent),
-        ("robots", info.robots),
-        ("command", info.command),
-        ("browser", info.browser),
-    )
-    block = _encode("".join(f"{name}: {_clean(value)}\r\n" for name, value in fields if value))
-    head = (
-        f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {iso_us(at_us)}\r\n"
-        f"WARC-Filename: {_clean(filename)}\r\n{_block_digest(block)}"
-        f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
-    )
-    return b"".join((_encode(head), block, RECORD_END))
 
 
 def response_header(
     event: ExchangeHeader, record_id: str, *, truncated: str, payload: str, block: str, length: int
 ) -> bytes:
     """A response record's header, with the labels of its digests; no `payload` where there is none, as in a 304."""
-    cut = f"WARC-Truncated: {_clean(truncated)}\r\n" if truncated else ""
+    cut = f"WARC-Truncated: {one_line(truncated)}\r\n" if truncated else ""
     payload = f"WARC-Payload-Digest: {payload}\r\n" if payload else ""
-    return _encode(
+    return encoded(
         f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n{event.connection}{cut}{payload}"
         f"WARC-Block-Digest: {block}\r\n"
@@ -128,7 +91,7 @@ def revisit_header(
         payload = f"WARC-Truncated: length\r\nWARC-Payload-Digest: {payload}\r\n"
     else:
         profile = "server-not-modified"
-    return _encode(
+    return encoded(
         f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
         f"WARC-Profile: {_REVISIT}{profile}\r\n{_refers_to(earlier, by_url=not payload)}{event.connection}{payload}"
@@ -144,7 +107,7 @@ def request_record(event: ExchangeHeader, record_id: str, response: str, request
 
 def request_header(event: ExchangeHeader, record_id: str, response: str, length: int, digest: str) -> bytes:
     """The header of a request record whose block has this length."""
-    return _encode(
+    return encoded(
         f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
         f"WARC-Concurrent-To: <{response}>\r\n{event.connection}WARC-Block-Digest: {digest}\r\n"
@@ -156,12 +119,12 @@ def resource_record(event: ExchangeHeader, response: str, resource: PageResource
     """The whole record of what a browser made of a page, its end included, bound to the page's response."""
     head = (
         f"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: <{resource.record_id}>\r\nWARC-Date: {event.date}\r\n"
-        f"WARC-Target-URI: {_clean(resource.uri)}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
+        f"WARC-Target-URI: {one_line(resource.uri)}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
         f"WARC-Concurrent-To: <{response}>\r\n{event.page_id}WARC-Payload-Digest: {digest}\r\n"
         f"WARC-Block-Digest: {digest}\r\n"
         f"Content-Type: {resource.content_type}\r\nContent-Length: {len(resource.block)}\r\n\r\n"
     )
-    return b"".join((_encode(head), resource.block, RECORD_END))
+    return b"".join((encoded(head), resource.block, RECORD_END))
 
 
 def metadata_record(event: ExchangeHeader, record_id: str, response: str, block: bytes) -> bytes:
@@ -169,10 +132,10 @@ def metadata_record(event: ExchangeHeader, record_id: str, response: str, block:
     head = (
         f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: <{record_id}>\r\nWARC-Date: {event.date}\r\n"
         f"WARC-Target-URI: {event.target}\r\nWARC-Warcinfo-ID: <{event.warcinfo}>\r\n"
-        f"WARC-Concurrent-To: <{response}>\r\nWARC-Refers-To: <{response}>\r\n{event.page}{_block_digest(block)}"
+        f"WARC-Concurrent-To: <{response}>\r\nWARC-Refers-To: <{response}>\r\n{event.page}{block_digest_line(block)}"
         f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
     )
-    return b"".join((_encode(head), block, RECORD_END))
+    return b"".join((encoded(head), block, RECORD_END))
 
 
 def metadata_block(context: PageContext, fetch_ms: int) -> bytes:
@@ -182,14 +145,14 @@ def metadata_block(context: PageContext, fetch_ms: int) -> bytes:
     """
     if context.seed_url and not context.via and not context.outlinks:
         return b""
-    via = f"via: {_clean(context.via)}\r\n" if context.via else ""
+    via = f"via: {one_line(context.via)}\r\n" if context.via else ""
     hops = f"hopsFromSeed: {context.depth}\r\n" if context.depth >= 0 else ""
-    return _encode(f"{via}{hops}fetchTimeMs: {fetch_ms}\r\n") + context.outlinks
+    return encoded(f"{via}{hops}fetchTimeMs: {fetch_ms}\r\n") + context.outlinks
 
 
 def outlink_line(url: str, label: str) -> bytes:
     """The line of a metadata block for one outlink and how it was found."""
-    return _encode(_clean(f"outlink: {url} {label}") + "\r\n")
+    return encoded(one_line(f"outlink: {url} {label}") + "\r\n")
 
 
 def _connection(exchange: Exchange) -> str:
@@ -205,7 +168,7 @@ def _connection_lines(ip: str, version: str, tls: str, cipher: str) -> str:
         ("WARC-Protocol", tls),
         ("WARC-Cipher-Suite", cipher),
     )
-    return "".join(f"{name}: {_clean(value)}\r\n" for name, value in fields if value)
+    return "".join(f"{name}: {one_line(value)}\r\n" for name, value in fields if value)
 
 
 def _refers_to(earlier: EarlierCapture, *, by_url: bool) -> str:
@@ -217,16 +180,19 @@ def _refers_to(earlier: EarlierCapture, *, by_url: bool) -> str:
     if earlier.captured_at is None and not by_url:
         return record
     date = f"WARC-Refers-To-Date: {iso_us(earlier.captured_at)}\r\n" if earlier.captured_at is not None else ""
-    return f"{record}WARC-Refers-To-Target-URI: {_clean(earlier.url)}\r\n{date}"
+    return f"{record}WARC-Refers-To-Target-URI: {one_line(earlier.url)}\r\n{date}"
 
 
-def _block_digest(block: bytes) -> str:
+def block_digest_line(block: bytes) -> str:
+    """The field of a block's digest, with its line end."""
     return f"WARC-Block-Digest: {sha1_label(sha1_of(block))}\r\n"
 
 
-def _clean(value: str) -> str:
+def one_line(value: str) -> str:
+    """A value that cannot inject a line: control characters become spaces."""
     return value if value.isprintable() else value.translate(_CONTROLS)
 
 
-def _encode(text: str) -> bytes:
+def encoded(text: str) -> bytes:
+    """UTF-8; characters that it cannot hold become question marks."""
     return text.encode("utf-8", "replace")

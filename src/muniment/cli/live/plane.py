@@ -1,4 +1,4 @@
-"""`muniment live`: how the live plane stands, and writing its layout anew."""
+"""`muniment live`: the state of the live plane, and writing its layout anew."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from muniment.control.live.directory import ShownDirectory, shown_directory
 from muniment.control.live.rebuild import rebuild as ask_to_rebuild
 from muniment.control.live.server import server_link
 from muniment.control.tracker_location import tracker_place
-from muniment.live.reading.standing import JobStanding, LiveStanding, PlaneStanding, read_standing
+from muniment.live.reading.status import JobStatus, LiveStatus, PlaneStatus, read_status
 
 __all__ = ["live"]
 
@@ -35,17 +35,18 @@ def live() -> None:
 )  # fmt: skip
 @state_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @log_option
-def status(redis: str | None, out: Path | None, state: Path | None, as_json: bool) -> int:
+def status(redis: str | None, out: Path | None, state: Path | None, as_json: bool, quiet: bool) -> int:
     """Show who writes to Redis, in which roles, and how far each job's log is."""
     mine = None if out is None else shown_directory(tracker_place(out, state))
     link = server_link(redis or (mine.redis if mine else None))
-    found = read_standing(link.needed(), str(link.address))
+    found = read_status(link.needed(), str(link.address))
     if mine is not None:
         found = structs.replace(found, jobs=[_of_tracker(job, mine) for job in found.jobs if job.ident == mine.ident])
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
-    else:
+    elif not quiet:
         _tell(found)
     return 0
 
@@ -54,20 +55,22 @@ def status(redis: str | None, out: Path | None, state: Path | None, as_json: boo
 @_redis
 @out_option
 @state_option
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @log_option
-def rebuild(redis: str | None, out: Path, state: Path | None) -> int:
+def rebuild(redis: str | None, out: Path, state: Path | None, quiet: bool) -> int:
     """Have the layout of the job in a directory written anew by the process that runs it."""
     mine = shown_directory(tracker_place(out, state))
     ask_to_rebuild(server_link(redis or mine.redis), mine.ident)
-    click.echo(f"{mine.ident} is written anew")
+    if not quiet:
+        click.echo(f"{mine.ident} is written anew")
     return 0
 
 
-def _of_tracker(job: JobStanding, mine: ShownDirectory) -> JobStanding:
+def _of_tracker(job: JobStatus, mine: ShownDirectory) -> JobStatus:
     return structs.replace(job, waiting=max(0, mine.log_score - job.log_score))
 
 
-def _tell(found: LiveStanding) -> None:
+def _tell(found: LiveStatus) -> None:
     click.echo(f"Redis {found.version} at {found.address}, run {found.run_id[:12]}, epoch {found.epoch[:12] or 'none'}")
     for plane in found.planes:
         _tell_plane(plane)
@@ -79,7 +82,7 @@ def _tell(found: LiveStanding) -> None:
         click.echo(f"another program's pipeline: {pipeline}")
 
 
-def _tell_plane(plane: PlaneStanding) -> None:
+def _tell_plane(plane: PlaneStatus) -> None:
     stale = "" if plane.known_epoch else ", with older data"
     click.echo(f"process {plane.pid} at {plane.host}: connected since {iso_ms(plane.since)}{stale}")
     roles = [f"{role} (it reaps)" if role == "reaper" and plane.reaper else role for role in plane.roles]
@@ -88,7 +91,7 @@ def _tell_plane(plane: PlaneStanding) -> None:
         click.echo(f"  last fault at {iso_ms(plane.fault_at)}: {plane.fault}")
 
 
-def _tell_job(job: JobStanding) -> None:
+def _tell_job(job: JobStatus) -> None:
     click.echo(f"job {job.ident}: {job.url}{'' if job.ours else ' (of another program)'}")
     click.echo(
         f"  log {job.log_score:,}, broadcasted {job.broadcasted:,}, analyzed {job.analyzed:,}, "

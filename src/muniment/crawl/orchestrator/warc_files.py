@@ -24,7 +24,7 @@ from muniment.archive.recovery.inventory import REBUILT, Inventory, being_rebuil
 from muniment.archive.recovery.quarantine import place_aside, set_aside
 from muniment.archive.recovery.verify import Damage
 from muniment.archive.segment import Segment
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl.orchestrator.file_names import FileNames
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import RunOutcome

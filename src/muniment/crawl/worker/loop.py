@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.clock import now_ms
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel

@@ -19,7 +19,7 @@ from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.segment import Segment
 from muniment.archive.warc.batch_digests import digest_together
 from muniment.archive.warc.exchange_records import LARGE, ExchangeRecords, RecordSource
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl.channel import Channel
 from muniment.crawl.pages import Evaluation, Page, Refusal
 from muniment.crawl.protocol import AskFile, AskKnown, FileEnd, FromWorker

@@ -1,4 +1,4 @@
-"""What commands read in Redis: the logs of jobs, and how live planes stand.
+"""What commands read in Redis: the logs of jobs, and the state of live planes.
 
-Others import: firehose, standing.
+Others import: firehose, status.
 """

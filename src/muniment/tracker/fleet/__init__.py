@@ -1,4 +1,6 @@
 """Pipelines: who may work for the tracker, their sessions, and which job each slot works at.
 
-Others import: dispatch, job_logs, lease_clock, leases, notices, pipelines, slot_assignments, tokens.
+`session_leases` has when silent sessions lapse.
+
+Others import: dispatch, job_logs, lease_clock, notices, pipelines, session_leases, slot_assignments, tokens.
 """

@@ -46,9 +46,9 @@ from muniment.tracker.fleet.idempotent_claims import (
 from muniment.tracker.fleet.job_dispatch import JobClaims, JobDispatch
 from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.fleet.lease_clock import LeaseClock, clock_of
-from muniment.tracker.fleet.leases import leases_of, tracker_id
 from muniment.tracker.fleet.open_jobs import OpenJobs
 from muniment.tracker.fleet.page_delivery import PageDelivery
+from muniment.tracker.fleet.session_leases import leases_of, tracker_id
 from muniment.tracker.fleet.session_service import SessionService
 
 __all__ = ["Dispatch"]

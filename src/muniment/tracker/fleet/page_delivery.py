@@ -23,9 +23,9 @@ from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import sessions
 from muniment.tracker.fleet.job_dispatch import JobClaims, JobDispatch, Wanted
 from muniment.tracker.fleet.lease_clock import LeaseClock
-from muniment.tracker.fleet.leases import Leases
 from muniment.tracker.fleet.limits import room_for
 from muniment.tracker.fleet.permits import Granted, HostNeed, PermitTable
+from muniment.tracker.fleet.session_leases import Leases
 from muniment.tracker.queue.frontier import FinishReport
 
 __all__ = ["PageDelivery"]

@@ -29,8 +29,8 @@ from muniment.rules.patterns import expand
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import sessions
 from muniment.tracker.fleet.lease_clock import LeaseClock
-from muniment.tracker.fleet.leases import Leases
 from muniment.tracker.fleet.news import News
+from muniment.tracker.fleet.session_leases import Leases
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.schema.pipelines import sessions as sessions_table

@@ -10,7 +10,7 @@ from muniment.model.link import FoundAs
 from muniment.rules.session_ids import page_key
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.queue.admission import Admission, Parent
-from muniment.tracker.queue.held_pages import held_pages
+from muniment.tracker.queue.locked_pages import locked_pages
 from muniment.tracker.stores.hooks import HookStore
 
 __all__ = ["JobHooks"]
@@ -53,7 +53,7 @@ class JobHooks:
         return pending
 
     def _admit(self, admission: Admission, links: list[str], page_id: int) -> Counter[int]:
-        held = held_pages(self._db, self._job_id, [page_id])
+        held = locked_pages(self._db, self._job_id, [page_id])
         if page_id not in held:
             return Counter()
         self._db.take_turns(self._job_id, alone=False)

@@ -1,5 +1,7 @@
 """The queue of pages: admitted, claimed, finished, given back.
 
-Others import: admission, counters, frontier, held_pages, local, lost_captures, page_facts, page_lookup, rejudge,
+`frontier` has these four in their transactions, and each has its module; `claims` has the order in which pages go.
+
+Others import: admission, counters, frontier, local, locked_pages, lost_captures, page_facts, page_lookup, rejudge,
 retries, seeds, sites.
 """

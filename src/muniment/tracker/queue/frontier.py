@@ -28,8 +28,8 @@ from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.claims import Claims, told_of_answers
 from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_updates import DepthUpdates
-from muniment.tracker.queue.held_pages import HeldPage, finished_before, held_pages
 from muniment.tracker.queue.inheritance import SHOWN
+from muniment.tracker.queue.locked_pages import LockedPage, finished_before, locked_pages
 from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.queue.redirect_loops import RedirectLoops
@@ -228,7 +228,7 @@ class Frontier:
         with self._db.transaction():
             told = {page.page_id: page for page in batch.pages}
             # locked in order, so that sessions never wait for each other
-            held = held_pages(self._db, self._job_id, sorted(told))
+            held = locked_pages(self._db, self._job_id, sorted(told))
             accepted = [page for at, page in told.items() if at in held and held[at].claim_id == page.claim_id]
             texts, repeated = dict(batch.urls), list[int]()
             untold: dict[int, list[bytes]] = {}
@@ -280,7 +280,7 @@ class Frontier:
         return finished_before(self._db, self._job_id, [page for at, page in told.items() if at not in now])
 
     def _finish(
-        self, page: PageResult, held: HeldPage, now: int, pending: Counter[int], retries: dict[int, int]
+        self, page: PageResult, held: LockedPage, now: int, pending: Counter[int], retries: dict[int, int]
     ) -> Row:
         host_id, standing = held.host_id, held.standing
         if page.refused:

@@ -14,7 +14,7 @@ from muniment.tracker.queue.admission import Parent
 from muniment.tracker.schema.attempt_budget import TRIED
 from muniment.tracker.schema.tables import attempts, pages
 
-__all__ = ["HeldPage", "finished_before", "held_pages"]
+__all__ = ["LockedPage", "finished_before", "locked_pages"]
 
 _HELD = Lookup(
     select(
@@ -34,7 +34,7 @@ _SKIPPED = Lookup(
 )
 
 
-class HeldPage(Struct, frozen=True):
+class LockedPage(Struct, frozen=True):
     """A claimed page as the tracker has it now: it may have come nearer since it was handed out."""
 
     claim_id: int | None
@@ -54,10 +54,10 @@ class HeldPage(Struct, frozen=True):
         return Parent(page.page_id, self.standing, page.outlinks, self.seed_id)
 
 
-def held_pages(db: Database, job_id: int, page_ids: list[int]) -> dict[int, HeldPage]:
+def locked_pages(db: Database, job_id: int, page_ids: list[int]) -> dict[int, LockedPage]:
     """The pages with these numbers, in their order, within the caller's transaction."""
     return {
-        row[0]: HeldPage(row[1], row[2], Standing(row[3], row[4], bool(row[5]), bool(row[6]), row[7]), *row[8:])
+        row[0]: LockedPage(row[1], row[2], Standing(row[3], row[4], bool(row[5]), bool(row[6]), row[7]), *row[8:])
         for row in db.lookup(_HELD, job_id, page_ids)
     }
 

@@ -1,9 +1,9 @@
-"""The warcinfo record of a run: what its WARC files say about who made them, and how."""
+"""The facts of a run that its WARC files give in their first record."""
 
 from __future__ import annotations
 
 from muniment import __version__
-from muniment.archive.warc.records import WarcInfo
+from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl.protocol import Setup
 from muniment.http.user_agent import agent_text, operator_text
 

@@ -17,7 +17,7 @@ from muniment.live.steering import AGE, READ, whole_number
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.network.live import LiveJob, LogState
 
-__all__ = ["JobRecord"]
+__all__ = ["JobSync"]
 
 _MOST_ENTRIES = 100_000
 """Of a job in Redis, however far others are behind."""
@@ -26,7 +26,7 @@ _TRIM_BY = 500
 """Entries that are taken out at once, so that not every batch has a command for it."""
 _ALL_AGAIN_S, _READING_S = 30.0, 0.25
 """Between readings of everything, and of what somebody says has changed."""
-_STANDING_S = 5.0
+_REPORT_S = 5.0
 _CURSORS = ("last_broadcasted_log_entry", "last_analyzed_log_entry")
 _ENDED = ("finished_at", "aborted", "counted")
 _OTHER_PROGRAMS = ("grabber", "youtube_dl")
@@ -35,7 +35,7 @@ _MOST_SAID, _MOST_ANNOUNCED, _MOST_NAME = 1000, 1000, 60
 _ANNOUNCED_S = 30 * 86_400
 
 
-class JobRecord:
+class JobSync:
     """Writes what is new a few times a second, in one step each, so that a reader sees all of a step or nothing."""
 
     def __init__(
@@ -61,7 +61,7 @@ class JobRecord:
         self._read_at, self._read_all_at = -_ALL_AGAIN_S, 0.0
         self._said = set[str]()
         self._left_out, self._foreign = 0, set[str]()
-        self._told_at, self._told = 0.0, dict[str, str]()
+        self._reported_at, self._reported = 0.0, dict[str, str]()
 
     @property
     def roles(self) -> frozenset[str]:
@@ -73,11 +73,11 @@ class JobRecord:
         """The name of the job in Redis; empty until it has one."""
         return self.settings.ident
 
-    def arrive(self, client: Client, server: str) -> None:
-        """Have the layout stand; what the server has of it is read, unless it may be another or have old data."""
+    def on_connect(self, client: Client, server: str) -> None:
+        """Write the layout; what the server has of it is read, unless it may be another or have old data."""
         job = self._port.job()
         if not job.ident:
-            job = self._named(client, job)
+            job = self._with_ident(client, job)
         if not self.ident:
             self._log.say(f"Received item {job.ident}.")
             self._say_without(client, job.ident)
@@ -88,7 +88,7 @@ class JobRecord:
             self.settings.remember(client, job)
         # a record that has expired does not say what the counts have
         counted = job.counted if not there and _same_data(job.epoch, server) else ""
-        self._stand(client, job, anew=not known, counted=counted)
+        self._write_all(client, job, anew=not known, counted=counted)
         if job.counted:
             self._port.keep_counted("")
         self._announce(client, job)
@@ -104,13 +104,13 @@ class JobRecord:
                 self._say(f"{name}={program[:_MOST_NAME]} has no effect: Muniment does not run it.")
 
     def restore(self, client: Client, server: str) -> None:
-        """Have the record of a job that has ended stand again on a server in this state, for the rest of its time."""
+        """Write the record of a job that has ended to a server in this state, for the rest of its time."""
         job = self._port.job()
         self.settings.ident = job.ident
-        self._stand(client, job, anew=True, ended=True)
+        self._write_all(client, job, anew=True, ended=True)
         self._port.keep_epoch(server)
 
-    def _named(self, client: Client, job: LiveJob) -> LiveJob:
+    def _with_ident(self, client: Client, job: LiveJob) -> LiveJob:
         for ident, url in candidates(layout.target_of(self._target, job.settings.seed)):
             # of two jobs that begin at once only one has it
             if typed(partial(client.hsetnx, ident, "url", url)):
@@ -119,7 +119,7 @@ class JobRecord:
                 break
         return self._port.job()
 
-    def _stand(self, client: Client, job: LiveJob, *, anew: bool, counted: str = "", ended: bool = False) -> None:
+    def _write_all(self, client: Client, job: LiveJob, *, anew: bool, counted: str = "", ended: bool = False) -> None:
         ident, log, state = self.ident, layout.log_key(self.ident), self._log.state
         fields = "counted", "log_score", "heartbeat", "last_trimmed_log_entry", AGE
         there, score, beat, trimmed, age = texts(typed(lambda: client.hmget(ident, *fields)) or [b""] * 5)
@@ -144,7 +144,7 @@ class JobRecord:
             if ended:
                 end_record(pipe, ident, *_rest(job))
             pipe.publish(layout.UPDATES, ident)
-            self._tell_standing(pipe, state, stood=True)
+            self._report(pipe, state, written=True)
             carry_out(pipe, self._say)
         self._sent, self._score = (state, self.queued), state.position.score
 
@@ -186,12 +186,12 @@ class JobRecord:
         """Write what was committed since: entries, sums, cursors; with `beat`, also when nothing was."""
         state = self._log.state
         assert self._reader is not None  # it has arrived
-        stale = monotonic() - self._told_at >= _STANDING_S and self._standing(state) != self._told
+        stale = monotonic() - self._reported_at >= _REPORT_S and self._status(state) != self._reported
         if not (self.waits or beat or stale or (state, self.queued) != self._sent):
             return
         if self._cuts and state.position.score - self._score > self._options.keep + _BATCH:
             # after an outage: what would be taken out again at once is not written
-            self._stand(client, self._port.job(), anew=False)
+            self._write_all(client, self._port.job(), anew=False)
             return
         lines = self._reader.read(state.position, _BATCH)
         score = self._score + len(lines)
@@ -202,17 +202,17 @@ class JobRecord:
             self._trim(pipe, score)
             pipe.hset(self.ident, mapping=self._sums(state, score))
             if stale:
-                self._tell_standing(pipe, state)
+                self._report(pipe, state)
             carry_out(pipe, self._say)
         self._sent, self._score = (state, self.queued), score
 
-    def _tell_standing(self, pipe: Any, state: LogState, *, stood: bool = False) -> None:
-        """Say beside the record how far the log goes, for who asks how the live plane stands."""
-        self._told_at, self._told = monotonic(), self._standing(state)
-        fields = self._told | ({"stood_at": str(now_ms())} if stood else {})
+    def _report(self, pipe: Any, state: LogState, *, written: bool = False) -> None:
+        """Say beside the record how far the log goes, for `muniment live status`."""
+        self._reported_at, self._reported = monotonic(), self._status(state)
+        fields = self._reported | ({"written_at": str(now_ms())} if written else {})
         pipe.hset(layout.own_key(self.ident), mapping=fields)
 
-    def _standing(self, state: LogState) -> dict[str, str]:
+    def _status(self, state: LogState) -> dict[str, str]:
         return {
             "committed": str(state.position.score),
             "left_out": str(self._left_out),

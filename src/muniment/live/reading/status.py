@@ -1,4 +1,4 @@
-"""How the live planes of a database stand: what each says of itself, and what of its jobs is there."""
+"""The state of the live planes of a database: what each says of itself, and what of its jobs is there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from muniment.live.link import Client, text_of, texts, typed
 from muniment.live.reaper import REAPER
 from muniment.live.steering import whole_number
 
-__all__ = ["JobStanding", "LiveStanding", "PlaneStanding", "read_standing"]
+__all__ = ["JobStatus", "LiveStatus", "PlaneStatus", "read_status"]
 
 
-class PlaneStanding(Struct, frozen=True, kw_only=True):
+class PlaneStatus(Struct, frozen=True, kw_only=True):
     """A process that has a live plane."""
 
     host: str
@@ -32,7 +32,7 @@ class PlaneStanding(Struct, frozen=True, kw_only=True):
     """It has this very data."""
 
 
-class JobStanding(Struct, frozen=True, kw_only=True):
+class JobStatus(Struct, frozen=True, kw_only=True):
     """A job that runs."""
 
     ident: str
@@ -53,20 +53,20 @@ class JobStanding(Struct, frozen=True, kw_only=True):
     """Roles of ours that another program plays, too."""
 
 
-class LiveStanding(Struct, frozen=True, kw_only=True):
+class LiveStatus(Struct, frozen=True, kw_only=True):
     """A database of the live plane."""
 
     address: str
     version: str
     run_id: str
     epoch: str
-    planes: list[PlaneStanding]
-    jobs: list[JobStanding]
+    planes: list[PlaneStatus]
+    jobs: list[JobStatus]
     foreign_pipelines: list[str]
 
 
-def read_standing(client: Client, address: str) -> LiveStanding:
-    """How all of it stands now."""
+def read_status(client: Client, address: str) -> LiveStatus:
+    """The state of all of it now."""
     info = client.info("server")
     epoch = text_of(typed(lambda: client.get(layout.EPOCH)))
     holder = text_of(typed(lambda: client.get(REAPER)))
@@ -74,7 +74,7 @@ def read_standing(client: Client, address: str) -> LiveStanding:
     planes = [_plane(_hash(client, key), holder, epoch) for key in keys]
     running = dict.fromkeys(typed(lambda: client.lrange(layout.WORKING, 0, -1)) or ())
     jobs = [_job(client, text_of(ident)) for ident in running]
-    return LiveStanding(
+    return LiveStatus(
         address=address,
         version=str(info["redis_version"]),
         run_id=str(info["run_id"]),
@@ -85,8 +85,8 @@ def read_standing(client: Client, address: str) -> LiveStanding:
     )
 
 
-def _plane(fields: dict[str, str], holder: str, epoch: str) -> PlaneStanding:
-    return PlaneStanding(
+def _plane(fields: dict[str, str], holder: str, epoch: str) -> PlaneStatus:
+    return PlaneStatus(
         host=fields.get("host", ""),
         pid=_number(fields.get("pid")),
         since=_number(fields.get("since")),
@@ -98,11 +98,11 @@ def _plane(fields: dict[str, str], holder: str, epoch: str) -> PlaneStanding:
     )
 
 
-def _job(client: Client, ident: str) -> JobStanding:
+def _job(client: Client, ident: str) -> JobStatus:
     record, own = _hash(client, ident), _hash(client, layout.own_key(ident))
     score, committed = _number(record.get("log_score")), own.get("committed")
     stamp = record.get("ts", "").partition(".")[0]
-    return JobStanding(
+    return JobStatus(
         ident=ident,
         url=record.get("url", ""),
         ours=bool(own),
@@ -118,7 +118,7 @@ def _job(client: Client, ident: str) -> JobStanding:
     )
 
 
-def _foreign_pipelines(client: Client, jobs: list[JobStanding]) -> list[str]:
+def _foreign_pipelines(client: Client, jobs: list[JobStatus]) -> list[str]:
     """The pipelines of jobs that are not of ours."""
     found = {_hash(client, job.ident).get("pipeline_id", "") for job in jobs if not job.ours}
     return sorted(found - {""})
