@@ -214,14 +214,15 @@ def test_only_public_addresses_unless_told_otherwise(pipe: PipelineRun, muniment
         assert site.requests == []
 
 
-def test_it_ends_when_no_server_answers(pipe: PipelineRun) -> None:
+@pytest.mark.parametrize("quiet", [False, True])
+def test_it_ends_when_no_server_answers(pipe: PipelineRun, quiet: bool) -> None:
     with Relay(pipe.server.address) as relay:
-        process = pipe.start("--exit-when-lost", 2, url=relay.url.rstrip("/"))
+        process = pipe.start("--exit-when-lost", 2, *(["--quiet"] if quiet else []), url=relay.url.rstrip("/"))
         until(pipe.session, "it does not begin")
         relay.away(60)
         code, said = ended(process)
         assert code == 3
-    assert "cannot be reached" in said
+    assert ("cannot be reached" in said) != quiet
 
 
 def test_stopped_without_a_server_it_says_how_to_go_on(pipe: PipelineRun) -> None:

@@ -15,6 +15,7 @@ from muniment.app.pipeline.home import opened_home
 from muniment.app.pipeline.settings import PipelineSettings
 from muniment.cli.click_options import log_option, machine_options
 from muniment.cli.invocation import Invocation
+from muniment.cli.streams import start_log
 from muniment.errors import UsageError
 from muniment.procs.command_text import told_command
 from muniment.remote.credentials import server_address
@@ -43,6 +44,7 @@ _SECONDS = click.FloatRange(min=0, min_open=True)
 @click.option("--ca-file", type=_FILE, metavar="FILE", help="Trust the certificates in this file.")
 @click.option("--exit-when-idle", "idle_s", type=_SECONDS, metavar="S", help="End after S seconds without a page.")
 @click.option("--exit-when-lost", "lost_s", type=_SECONDS, metavar="S", help="End after S seconds without a server.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @log_option
 @click.pass_obj
 def pipeline(
@@ -56,12 +58,15 @@ def pipeline(
     ca_file: Path | None,
     idle_s: float | None,
     lost_s: float | None,
+    quiet: bool,
     **given: Any,
 ) -> int:
     """Work for a server: fetch pages of its jobs into DIR, until Ctrl-C or SIGTERM.
 
     Each job has a directory of its own in DIR, by its number. URL is the server's, by default MUNIMENT_SERVER.
     """
+    if quiet:
+        start_log("error")
     server = url or server_given()
     if not server:
         raise UsageError("no server given: give its URL, or set MUNIMENT_SERVER")

@@ -51,6 +51,7 @@ __all__ = ["serve"]
 )
 @plane_options
 @click.option("--json", "as_json", is_flag=True, help="Say as JSON where it listens.")
+@click.option("--quiet", is_flag=True, help="Print only errors, and the address alone.")
 @log_option
 @click.pass_obj
 def serve(
@@ -64,6 +65,7 @@ def serve(
     public_url: str,
     archives: tuple[Path, ...],
     as_json: bool,
+    quiet: bool,
     **plane: Any,
 ) -> int:
     """Serve a tracker to pipelines and operators, until Ctrl-C or SIGTERM.
@@ -94,7 +96,7 @@ def serve(
         with served_tracker(order, invocation.row) as tracker:
             from muniment.web.serving import serve as run  # noqa: PLC0415  (wrong use is told sooner)
 
-            run(tracker, lambda: _tell(tracker, as_json=as_json), invocation.row.leave)
+            run(tracker, lambda: _tell(tracker, as_json=as_json, quiet=quiet), invocation.row.leave)
             invocation.row.leave_soon(0)
     except KeyboardInterrupt:
         pass  # before it listened
@@ -109,6 +111,7 @@ def _address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def _tell(tracker: ServedTracker, *, as_json: bool) -> None:
+def _tell(tracker: ServedTracker, *, as_json: bool, quiet: bool) -> None:
     told = {"url": tracker.url, "version": __version__, "pid": os.getpid()}
-    click.echo(msgspec.json.encode(told).decode() if as_json else f"serving {tracker.url}")
+    text = tracker.url if quiet else f"serving {tracker.url}"
+    click.echo(msgspec.json.encode(told).decode() if as_json else text)

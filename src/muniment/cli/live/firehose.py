@@ -37,6 +37,7 @@ _redis = click.option(
     "--since", type=click.IntRange(0), metavar="SEQ", help="Begin after this entry; over several jobs only 0."
 )
 @click.option("--follow/--no-follow", default=True, help="Go on with what comes.")
+@click.option("--quiet", is_flag=True, expose_value=False, help="Print only the lines, and errors.")
 @log_option
 def firehose(
     out: Path | None, state: Path | None, redis: str | None, jobs: tuple[str, ...], since: int | None, follow: bool

@@ -35,8 +35,9 @@ def live() -> None:
 )  # fmt: skip
 @state_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @log_option
-def status(redis: str | None, out: Path | None, state: Path | None, as_json: bool) -> int:
+def status(redis: str | None, out: Path | None, state: Path | None, as_json: bool, quiet: bool) -> int:
     """Show who writes to Redis, in which roles, and how far each job's log is."""
     mine = None if out is None else shown_directory(tracker_place(out, state))
     link = server_link(redis or (mine.redis if mine else None))
@@ -45,7 +46,7 @@ def status(redis: str | None, out: Path | None, state: Path | None, as_json: boo
         found = structs.replace(found, jobs=[_of_tracker(job, mine) for job in found.jobs if job.ident == mine.ident])
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
-    else:
+    elif not quiet:
         _tell(found)
     return 0
 
@@ -54,12 +55,14 @@ def status(redis: str | None, out: Path | None, state: Path | None, as_json: boo
 @_redis
 @out_option
 @state_option
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @log_option
-def rebuild(redis: str | None, out: Path, state: Path | None) -> int:
+def rebuild(redis: str | None, out: Path, state: Path | None, quiet: bool) -> int:
     """Have the layout of the job in a directory written anew by the process that runs it."""
     mine = shown_directory(tracker_place(out, state))
     ask_to_rebuild(server_link(redis or mine.redis), mine.ident)
-    click.echo(f"{mine.ident} is written anew")
+    if not quiet:
+        click.echo(f"{mine.ident} is written anew")
     return 0
 
 

@@ -26,10 +26,17 @@ __all__ = ["dashboard"]
 @click.option("--no-open", is_flag=True, help="Start no browser.")
 @click.option("--read-only", is_flag=True, help="Let the pages change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON when ready.")
+@click.option("--quiet", is_flag=True, help="Print only errors, and the address alone.")
 @log_option
 @click.pass_obj
 def dashboard(
-    invocation: Invocation, paths: tuple[str, ...], port: int | None, no_open: bool, read_only: bool, as_json: bool
+    invocation: Invocation,
+    paths: tuple[str, ...],
+    port: int | None,
+    no_open: bool,
+    read_only: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> int:
     """Show and steer crawls in the browser, until Ctrl-C.
 
@@ -40,7 +47,8 @@ def dashboard(
 
     def ready(opened: DashboardOpened) -> None:
         nonlocal first
-        click.echo(msgspec.json.encode(opened).decode() if as_json else f"{opened.url}  (Ctrl-C ends it)")
+        text = opened.url if quiet else f"{opened.url}  (Ctrl-C ends it)"
+        click.echo(msgspec.json.encode(opened).decode() if as_json else text)
         sys.stdout.flush()
         if first and not no_open and not as_json:
             with suppress(webbrowser.Error, OSError, subprocess.SubprocessError):

@@ -26,6 +26,7 @@ __all__ = ["replay"]
 @click.option("--at", metavar="TIME", help="With --url: the capture nearest to this time, 4 to 14 digits or ISO 8601.")
 @click.option("--exact", is_flag=True, help="Unmodified pages, in a Chromium with a throw-away profile.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON when ready.")
+@click.option("--quiet", is_flag=True, help="Print only errors, and the address alone.")
 @log_option
 @click.pass_obj
 def replay(
@@ -37,6 +38,7 @@ def replay(
     at: str | None,
     exact: bool,
     as_json: bool,
+    quiet: bool,
 ) -> int:
     """Show archives in the browser, offline, until Ctrl-C.
 
@@ -48,7 +50,7 @@ def replay(
         if as_json:
             click.echo(msgspec.json.encode(opened).decode())
         else:
-            click.echo(f"{opened.url}  (Ctrl-C ends it)")
+            click.echo(opened.url if quiet else f"{opened.url}  (Ctrl-C ends it)")
         sys.stdout.flush()
         if not (no_open or exact):
             with suppress(webbrowser.Error, OSError, subprocess.SubprocessError):
