@@ -30,7 +30,7 @@ from muniment.rules.ignore_sets import built_in, built_in_names
 from muniment.seeds.formats import FORMATS
 from muniment.tracker.schema.pipelines import metadata
 from muniment.web.application import ROUTES
-from muniment.web.requests import Need
+from muniment.web.authentication import Need
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -65,7 +65,7 @@ from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
 from muniment.tracker.jobs.terms import change_terms
 from muniment.tracker.open import OpenJob, StartPages, open_job
 from muniment.tracker.queue.local import LocalQueue as JobQueue
-from muniment.tracker.queue.retries import any_failed, any_to_revive
+from muniment.tracker.queue.rounds import any_failed, any_to_revive
 
 if TYPE_CHECKING:
     from muniment.app.live import LivePlane

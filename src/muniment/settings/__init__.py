@@ -1,4 +1,6 @@
 """Settings: the one table of options, how their values are read, and what the environment says.
 
+All numbers that options have by default are in `option_table`, and in `hooks` and `rendering`.
+
 Others import: environment, hooks, live, option_table, rendering, settings_json, values.
 """

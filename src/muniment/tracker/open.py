@@ -21,7 +21,7 @@ from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.shown import LiveStart, begin_taken
 from muniment.tracker.jobs.submissions import Submission, check_new, note_submission
 from muniment.tracker.jobs.terms import begin_terms
-from muniment.tracker.queue import retries
+from muniment.tracker.queue import rounds
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import rejudge
@@ -105,12 +105,12 @@ def open_job(
     ruleset = jobs.ruleset_of(db, job.job_id, version + (rules != known), rules)
     if job.outcome == "failed":
         # before the sums of the job are read
-        retries.try_again(db, job.job_id, settings.tries)
+        rounds.try_again(db, job.job_id, settings.tries)
     if retry_failed:
         # before its pages wait again: a run that is killed then must not find a job that is over
         jobs.reopen(db, job.job_id)
-        retries.try_failed_again(db, job.job_id, settings.tries)
-    retries.revive(db, job.job_id, settings)
+        rounds.try_failed_again(db, job.job_id, settings.tries)
+    rounds.revive(db, job.job_id, settings)
     frontier, admission, _ = _build(db, job.job_id, settings, ruleset)
     given_back = frontier.recover()
     _keep_given(db, job, given, settings, rules if rules != known else None, now)

@@ -14,10 +14,11 @@ from muniment.model.network.processes import EndedProcess, ProcessList
 from muniment.model.network.scopes import TokenScope
 from muniment.model.network.sessions import PROTOCOL
 from muniment.tracker.fleet.tokens import caller_of
+from muniment.web.authentication import Need
 from muniment.web.bodies import query_of
 from muniment.web.queries import CapturesQuery, ProcessesQuery, capture_list, query_of_captures
 from muniment.web.refusals import database_away, stopping
-from muniment.web.requests import Asked, Need, Route
+from muniment.web.requests import Asked, Route
 from muniment.web.state import ServerState
 
 __all__ = ["ABOUT_ROUTES", "Health", "ServerView"]

@@ -8,6 +8,7 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp
 
 from muniment.web.about_routes import ABOUT_ROUTES
+from muniment.web.authentication import Need
 from muniment.web.endpoint import Endpoint, Nowhere
 from muniment.web.job_routes import JOB_ROUTES
 from muniment.web.monitoring.metrics_routes import METRICS_ROUTES
@@ -15,7 +16,7 @@ from muniment.web.openapi import description
 from muniment.web.page_routes import PAGE_ROUTES
 from muniment.web.pages.server_site import with_pages
 from muniment.web.pipeline_routes import PIPELINE_ROUTES, TOKEN_ROUTES
-from muniment.web.requests import Asked, Need, Route
+from muniment.web.requests import Asked, Route
 from muniment.web.session_routes import SESSION_ROUTES
 from muniment.web.state import ServerState
 

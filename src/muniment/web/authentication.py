@@ -1,4 +1,4 @@
-"""Whose request it is: tokens, and what slows down those who guess them."""
+"""Whose request it is, and whether it may be made: tokens, their scopes, and what slows down those who guess them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,41 @@ import math
 import re
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
 
 from muniment.clock import monotonic
-from muniment.model.network.scopes import Caller
+from muniment.model.network.scopes import Caller, TokenScope
 from muniment.web.refusals import RefusedRequestError
 
-__all__ = ["Authentication"]
+__all__ = ["Authentication", "Need", "check_right"]
 
 _MOST_REFUSED, _WINDOW_S = 100, 60.0
 """Tokens of one address that are refused in a time; more are not even said to be wrong."""
 _MOST_ADDRESSES = 10_000
 _BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]{1,200}) *")
+
+
+class Need(StrEnum):
+    """What a route asks of a token, beside scopes."""
+
+    NOTHING = "nothing"
+    """It needs none."""
+    ANY = "any"
+    """A valid one."""
+    PIPELINE = "pipeline"
+    """That of a pipeline."""
+    SCRAPE = "scrape"
+    """A valid one, or while the database is away one that was when it answered."""
+
+
+def check_right(caller: Caller, needs: Need | TokenScope) -> None:
+    """Hold a caller to the scope, or the kind of token, that a route needs; raises RefusedRequestError."""
+    if isinstance(needs, TokenScope):
+        if caller.pipeline or not caller.may(needs):
+            raise RefusedRequestError(403, "scope", f"this needs a token of the scope {needs.value}")
+    elif needs == Need.PIPELINE and not caller.pipeline:
+        raise RefusedRequestError(403, "scope", "this needs the token of a pipeline")
 
 
 class _Guesser:

@@ -12,10 +12,11 @@ from starlette.responses import Response
 
 from muniment.clock import monotonic
 from muniment.errors import TrackerError
-from muniment.model.network.scopes import Caller, TokenScope
+from muniment.model.network.scopes import Caller
+from muniment.web.authentication import Need, check_right
 from muniment.web.monitoring.log import REQUEST_ID, id_of_request, log_request
 from muniment.web.refusals import RefusedRequestError, json_response, refusal_of, refused, stopping
-from muniment.web.requests import Asked, Need, Route, RouteReply
+from muniment.web.requests import Asked, Route, RouteReply
 from muniment.web.state import ServerState
 
 __all__ = ["Endpoint", "Nowhere"]
@@ -77,7 +78,7 @@ class Endpoint:
         if needs == Need.SCRAPE:
             return await self._scraper(header, _address(request))
         caller = await self._server.authentication.caller(header, _address(request))
-        _check_right(caller, needs)
+        check_right(caller, needs)
         return caller
 
     async def _scraper(self, header: str | None, address: str) -> Caller:
@@ -137,14 +138,6 @@ def _noted(
     log_request(route, path, caller.name, _address(request), response.status_code, seconds)
     response.headers["X-Request-Id"] = REQUEST_ID.get()
     return response
-
-
-def _check_right(caller: Caller, needs: Need | TokenScope) -> None:
-    if isinstance(needs, TokenScope):
-        if caller.pipeline or not caller.may(needs):
-            raise RefusedRequestError(403, "scope", f"this needs a token of the scope {needs.value}")
-    elif needs == Need.PIPELINE and not caller.pipeline:
-        raise RefusedRequestError(403, "scope", "this needs the token of a pipeline")
 
 
 def _address(request: Request) -> str:

@@ -11,8 +11,9 @@ import msgspec
 
 from muniment import __version__
 from muniment.model.network.scopes import TokenScope
+from muniment.web.authentication import Need
 from muniment.web.refusals import ErrorAnswer
-from muniment.web.requests import Need, Route
+from muniment.web.requests import Route
 
 __all__ = ["description"]
 

@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from muniment.model.network.scopes import Caller, TokenScope
+from muniment.web.authentication import Need
 from muniment.web.refusals import RefusedRequestError
 from muniment.web.state import ServerState
 
-__all__ = ["Asked", "Need", "Route", "RouteReply"]
+__all__ = ["Asked", "Route", "RouteReply"]
 
 _Body = TypeVar("_Body")
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _MOST_NUMBER = (1 << 31) - 1
-
-
-class Need(StrEnum):
-    """What a route asks of a token, beside scopes."""
-
-    NOTHING = "nothing"
-    """It needs none."""
-    ANY = "any"
-    """A valid one."""
-    PIPELINE = "pipeline"
-    """That of a pipeline."""
-    SCRAPE = "scrape"
-    """A valid one, or while the database is away one that was when it answered."""
 
 
 class Asked(Struct, Generic[_Body], frozen=True, kw_only=True):

@@ -28,9 +28,10 @@ from muniment.model.network.sessions import (
     ReleaseCall,
     SessionJob,
 )
+from muniment.web.authentication import Need
 from muniment.web.bodies import query_of
 from muniment.web.refusals import RefusedRequestError
-from muniment.web.requests import Asked, Need, Route
+from muniment.web.requests import Asked, Route
 from muniment.web.state import ServerState, TrackerConnection
 
 __all__ = ["SESSION_ROUTES"]

@@ -11,7 +11,7 @@ from tracker_harness import IMG, Tracker, site
 from muniment.rules.skip_causes import SkipCause
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
-from muniment.tracker.queue import retries
+from muniment.tracker.queue import rounds
 from muniment.tracker.schema.tables import attempts, pages
 
 REFUSED = "refused: nobody is there"
@@ -49,7 +49,7 @@ def test_a_job_without_failures_has_none(tracker):
 
 def take_up_again(job: Tracker, **how: Any) -> int:
     """What `--retry-failed` does before the frontier is there."""
-    given = retries.try_failed_again(job.db, job.job_id, job.settings.get("tries", 3))
+    given = rounds.try_failed_again(job.db, job.job_id, job.settings.get("tries", 3))
     job.reopen(**how)
     return given
 
@@ -102,18 +102,18 @@ def test_pages_that_an_older_version_counted_as_captured_are_taken_out_of_the_su
         made.finish(claim)
     with made.db.transaction() as connection:
         connection.execute(update(attempts).where(made.mine(attempts), attempts.c.page_id == 1).values(status=status))
-    assert retries.any_failed(made.db, made.job_id)
+    assert rounds.any_failed(made.db, made.job_id)
     assert given_up(made.db, made.job_id) == take_up_again(made) == 1
     assert made.sums()[:4] == (1, 0, 1, 0)
     assert [claim.url for claim in made.claim()] == [site("1")]
-    assert not retries.any_failed(made.db, made.job_id)
+    assert not rounds.any_failed(made.db, made.job_id)
 
 
 def test_an_earlier_answer_that_asked_for_another_try_is_past(tracker):
     made = tracker()
     made.finish(made.take(site("")), status=503, done=False)
     made.finish(made.take(site("")), status=200)
-    assert not retries.any_failed(made.db, made.job_id)
+    assert not rounds.any_failed(made.db, made.job_id)
     assert given_up(made.db, made.job_id) == take_up_again(made) == 0
 
 
@@ -132,7 +132,7 @@ def test_pages_of_hosts_that_were_given_up_wait_again(tracker):
     made = tracker(site("1"), site("2"), site("3"))
     for number, refused in ((1, DEAD), (2, "robots: robots.txt disallows it"), (3, "noarchive: no")):
         made.finish(made.take(site(str(number))), status=0, error=refused, refused=refused)
-    assert retries.any_failed(made.db, made.job_id)
+    assert rounds.any_failed(made.db, made.job_id)
     assert given_up(made.db, made.job_id) == take_up_again(made) == 1
     assert made.states() == {site("1"): "READY", site("2"): "SKIPPED", site("3"): "SKIPPED"}
     assert [claim.url for claim in made.claim()] == [site("1")]

@@ -18,7 +18,7 @@ from muniment.tracker.db.sqlite import SqliteDatabase
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.reports import done_pages
 from muniment.tracker.open import StartPages, open_job
-from muniment.tracker.queue import retries
+from muniment.tracker.queue import rounds
 from muniment.tracker.schema.tables import pages
 
 ONE, TWO = site("1"), site("2")
@@ -182,7 +182,7 @@ def test_pages_that_robots_kept_out_wait_again_without_robots(tracker, robots):
         job.finish(job.take(url), status=0, error=reason, refused=reason)
     assert job.frontier.settle(5) == JobState.FINISHED
     job.settings["robots"] = robots
-    assert retries.any_to_revive(job.db, job.job_id, Settings(**job.settings))
+    assert rounds.any_to_revive(job.db, job.job_id, Settings(**job.settings))
     job.reopen()
     assert jobs.load_job(job.db, job.job_id).state == JobState.ACTIVE
     expected = {site("3"), site("5")} | ({ONE} if not robots else set())

@@ -15,7 +15,7 @@ from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.open import StartPages, open_job
-from muniment.tracker.queue import retries
+from muniment.tracker.queue import rounds
 from muniment.tracker.schema.tables import pages, seeds
 
 A, B, C = (f"https://{name}.example/" for name in "abc")
@@ -171,7 +171,7 @@ def test_failed_pages_are_tried_again(tracker):
     tracker.finish(claims[B], status=0, error="reset: x")
     tracker.book.end()
     tracker.frontier.settle(0)
-    assert retries.any_failed(tracker.db, tracker.job_id)
+    assert rounds.any_failed(tracker.db, tracker.job_id)
     tracker.reopen(retry_failed=True)
     assert jobs.find_job(tracker.db).state == "ACTIVE"
     assert (tracker.frontier.totals.captured, tracker.frontier.totals.failed) == (1, 0)
@@ -180,7 +180,7 @@ def test_failed_pages_are_tried_again(tracker):
     assert again[B].attempt == 2
     tracker.finish(again[B])
     assert tracker.frontier.totals.captured == 2
-    assert not retries.any_failed(tracker.db, tracker.job_id)
+    assert not rounds.any_failed(tracker.db, tracker.job_id)
 
 
 def test_a_sitemap_lists_pages_of_the_list(tracker):

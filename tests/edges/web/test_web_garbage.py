@@ -18,8 +18,8 @@ from tests.support.api_server import Answer, ApiServer
 from muniment.model.network.scopes import TokenScope
 from muniment.model.place import TrackerPlace
 from muniment.web.application import ROUTES
+from muniment.web.authentication import Need
 from muniment.web.bodies import MOST_BODY
-from muniment.web.requests import Need
 
 CODES = {
     400: {"bad-request"}, 401: {"token"}, 403: {"scope"}, 404: {"not-found"}, 413: {"too-large"}, 415: {"unsupported"},

@@ -10,7 +10,7 @@ from tests.support.api_server import ApiServer, call
 from muniment.model.network.scopes import TokenScope
 from muniment.model.place import TrackerPlace
 from muniment.web.application import ROUTES
-from muniment.web.requests import Need
+from muniment.web.authentication import Need
 
 ORDER = {"urls": ["https://site.example/"]}
 

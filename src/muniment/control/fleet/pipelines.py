@@ -23,7 +23,7 @@ from muniment.tracker.fleet import pipelines
 from muniment.tracker.fleet.lease_clock import clock_of
 from muniment.tracker.fleet.slot_assignments import lock_slot
 from muniment.tracker.jobs import store
-from muniment.tracker.queue.retries import try_lost_again
+from muniment.tracker.queue.rounds import try_lost_again
 from muniment.tracker.views.pipelines import pipeline_view, pipeline_views
 
 __all__ = ["add", "change", "list_pipelines", "lock", "lost", "new_token", "remove", "stop", "view"]

@@ -3,5 +3,5 @@
 `frontier` has these four in their transactions, and each has its module; `claims` has the order in which pages go.
 
 Others import: admission, counters, frontier, local, locked_pages, lost_captures, page_facts, page_lookup, rejudge,
-retries, seeds, sites.
+rounds, seeds, sites.
 """

@@ -34,7 +34,7 @@ from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.queue.redirect_loops import RedirectLoops
 from muniment.tracker.queue.rejudge import JUDGED, Rejudging
-from muniment.tracker.queue.retries import begun_round, next_round
+from muniment.tracker.queue.rounds import begun_round, next_round
 from muniment.tracker.queue.sites import Sites
 from muniment.tracker.queue.writers import WriterChanges, Writers
 from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages

@@ -7,8 +7,9 @@ from starlette.responses import Response
 from muniment.clock import monotonic
 from muniment.errors import MunimentError
 from muniment.tracker.views.figures import FleetFigures, fleet_figures
+from muniment.web.authentication import Need
 from muniment.web.monitoring.metrics import exposition
-from muniment.web.requests import Asked, Need, Route
+from muniment.web.requests import Asked, Route
 from muniment.web.state import ServerState
 
 __all__ = ["METRICS_ROUTES"]

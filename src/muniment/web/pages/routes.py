@@ -11,7 +11,7 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp
 
 from muniment.web.pages import capture_pages, job_pages, live, process_pages, queue_pages
-from muniment.web.pages.guard import Guard
+from muniment.web.pages.origin_check import Guard
 from muniment.web.pages.render import STATIC, static_file
 from muniment.web.pages.site import THEMES, PageSite, PageVisit, answered, nowhere, see_other
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.web.pages.guard import refusal
+from muniment.web.pages.origin_check import refusal
 
 OWN = "http://127.0.0.1:8000"
 HOST = {"host": "127.0.0.1:8000"}
