@@ -99,6 +99,27 @@ def test_settings_are_taken_over_and_nonsense_is_put_back(
     assert "job resume" in again.stderr
 
 
+@pytest.mark.long
+@pytest.mark.points(35, 57)
+def test_a_pattern_in_place_of_another_is_seen_without_a_word(
+    muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path
+) -> None:
+    """Their number is as before; all of them are read within 30 seconds."""
+    out, redis = tmp_path / "out", redis_server.client
+    with muniment.start("crawl", site.url, "-o", out, "--redis", redis_server.url, "--delay", "2000") as crawl:
+        ident = redis_server.working()
+        eventually(lambda: (redis.hget(ident, "heartbeat") or "0") >= "2")
+        old = str(redis.srandmember(f"{ident}_ignores"))
+        with redis.pipeline() as pipe:
+            pipe.srem(f"{ident}_ignores", old)
+            pipe.sadd(f"{ident}_ignores", "/silent/")
+            pipe.execute()
+        eventually(lambda: '"/silent/"' in (out / "crawl.jsonl").read_text(), within_s=33)
+        assert not redis.sismember(f"{ident}_ignores", old)
+        redis.hset(ident, "abort_requested", "true")
+        assert crawl.wait(30) == 3
+
+
 @pytest.mark.points(14)
 def test_concurrency_pauses_and_resumes(muniment: Any, redis_server: RedisServer, site: Nginx, tmp_path: Path) -> None:
     """0 pauses the job, a number after it resumes it."""

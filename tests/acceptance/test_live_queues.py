@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -51,7 +52,7 @@ def test_a_job_of_the_bot_is_crawled_and_told_of(served: Served, redis_server: R
         eventually(lambda: redis.llen("pipelines") == 0)
         serve.terminate()
         assert serve.wait() == 0, serve.stderr.read()
-    assert (shown["nickname"], shown["status"]) == ("berlin-1", "Running")
+    assert (shown["nickname"], shown["status"], shown["python"]) == ("berlin-1", "Running", sys.version)
     assert {"disk_usage", "disk_available", "mem_usage", "mem_available", "load_average_15m", "fqdn", "pid", "python",
             "version", "ts", "hostname", "id"} <= set(shown)  # fmt: skip
     job, requests = redis.hgetall(ident), site.requests()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,17 @@ from tests.support.nginx import Nginx
 from tests.support.redis_server import RedisServer, eventually
 from tests.support.served import Served
 
+from muniment.clock import now_ms
 from muniment.live.entries import ServerEntries
 from muniment.model.network.live import LogEntry
 from muniment.model.place import TrackerPlace
+from muniment.settings.option_table import Settings
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.jobs import job_log
+from muniment.tracker.open import StartPages, submit_job
 
 MOST, PART, PARTS = 100_000, 4000, 27
+IDLE = 300
 
 
 @pytest.mark.long
@@ -53,6 +58,31 @@ def test_readers_that_stand_still_lose_the_oldest_entries(
     said = [json.loads(entry).get("message", "") for entry in redis.zrange(f"{ident}_log", 0, -1)]
     assert len([line for line in said if line.startswith("Entries leave Redis before all have read them")]) == 1
     assert _status(muniment, redis_server)["planes"] == []
+
+
+@pytest.mark.long
+@pytest.mark.points(20, 52, 57)
+def test_many_idle_jobs_have_a_heartbeat_each_second(
+    muniment: Any, redis_server: RedisServer, tmp_path: Path, postgres: Any
+) -> None:
+    """They are checked and read in batches: none has a transaction of its own."""
+    redis, database = redis_server.client, postgres.create("idle_jobs")
+    with tracker_at(TrackerPlace(tmp_path, database)) as db:
+        for number in range(IDLE):
+            submit_job(db, f"job {number}", Settings(out=""), StartPages([f"http://j{number}.example/"]), now_ms())
+    served = Served(muniment, redis_server, tmp_path, "--database", database)
+    with served.serve():
+        eventually(lambda: redis.llen("working") == IDLE, within_s=120)
+        first, last = str(redis.lindex("working", 0)), str(redis.lindex("working", -1))
+        eventually(lambda: int(redis.hget(last, "last_acknowledged_heartbeat") or 0) > 2)
+        redis.config_resetstat()
+        before = [int(redis.hget(ident, "heartbeat") or 0) for ident in (first, last)]
+        time.sleep(10)
+        beats = [int(redis.hget(ident, "heartbeat") or 0) for ident in (first, last)]
+        watched = redis.info("commandstats").get("cmdstat_watch", {"calls": 0})["calls"]
+    assert all(7 <= after - one <= 12 for after, one in zip(beats, before, strict=True))
+    assert watched < IDLE // 10
+    assert {redis.hget(ident, "death_timer") for ident in (first, last)} <= {"0", None}
 
 
 def _status(muniment: Any, redis_server: RedisServer) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import socket
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
@@ -33,7 +33,7 @@ def host_report(directory: Path, processes: int, rows: Iterable[Process] = (), b
         fqdn=_full_name(),
         hostname=socket.gethostname(),
         pid=os.getpid(),
-        python=platform.python_version(),
+        python=sys.version,
         browser=browser,
         processes=processes,
         rows=tuple(map(reported_row, islice(rows, MOST_ROWS_REPORTED))),

@@ -203,21 +203,21 @@ class Slots:
             self._refresh(job)
 
     def _leave(self, job: int) -> None:
-        if job not in self._active or job in self._said or self._closed:
+        active = self._active.get(job)
+        if active is None or job in self._said or self._closed:
             return
         if self._is_fresh(job):
             asyncio.get_running_loop().call_later(_MOVED_S, self._leave, job)
             return
         self._jobs = {slot: other for slot, other in self._jobs.items() if other != job}
-        self._start(self._left(job))
-
-    async def _left(self, job: int) -> None:
-        """No slot is at a job any more: it is paused, or has ended, or another one is better."""
-        active = self._active[job]
         self._stop(active, "no slot is at the job now")
+        self._start(self._left(job, active))
+
+    async def _left(self, job: int, active: _Active) -> None:
+        """No slot is at a job any more: it is paused, or has ended, or another one is better."""
         with suppress(SessionEndedError, ServerError):
             described = job_in_force(await self._link(job).describe())
-            if described.state in _OVER and job in self._active:
+            if described.state in _OVER and self._active.get(job) is active:
                 self._stop(active, "the job has ended", join=True)
 
     def _stop(self, active: _Active, reason: str, *, join: bool = False) -> None:
