@@ -38,7 +38,10 @@ def shown(dashboard: Dashboard, name: str, path: str = "/jobs/1") -> str:
     return found[1] if found else ""
 
 
-def test_an_aborted_run_goes_on_where_it_was_given(site: GatedSite, tmp_path: Path) -> None:
+def test_an_aborted_run_goes_on_where_it_was_given(
+    site: GatedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUNIMENT_PROCESSES", str(tmp_path / "processes"))  # a store without other runs
     command = [sys.executable, "-m", "muniment", "crawl", site.url, "-o", "runs/one", *QUIET]
     crawl = subprocess.Popen(command, cwd=tmp_path)
     with Dashboard(tmp_path) as dashboard:  # without a path: what the rows of processes name

@@ -74,10 +74,10 @@ def browser() -> Iterator[Chromium]:
 def test_every_name_that_is_promised_is_there(shown: tuple[Dashboard, str], tmp_path: Path) -> None:
     dashboard, _ = shown
     for path, names in NAMES.items():
-        assert set(names.split()) <= (there := tested(dashboard.ask("GET", path))), (path, set(names.split()) - there)
-    assert "ignore-effect" in tested(dashboard.post("/jobs/1/ignores/test", pattern="/a$"))
-    assert "ignore-error" in tested(dashboard.post("/jobs/1/ignores/test", pattern="("))
-    assert "error" in tested(dashboard.ask("GET", "/jobs/77"))
+        assert set(names.split()) <= (there := names_on(dashboard.ask("GET", path))), (path, set(names.split()) - there)
+    assert "ignore-effect" in names_on(dashboard.post("/jobs/1/ignores/test", pattern="/a$"))
+    assert "ignore-error" in names_on(dashboard.post("/jobs/1/ignores/test", pattern="("))
+    assert "error" in names_on(dashboard.ask("GET", "/jobs/77"))
     assert dashboard.post("/processes/nobody/kill")[0] == 404
     with GatedSite({"/": "<a href=/late>late</a><a href=/next>next</a>", "/late": "x"}, held={"/late"}) as site:
         quiet = ("--quiet", "--no-robots", "--no-sitemaps", "--per-host", "1", "--tries", "1", "--rounds", "0")
@@ -92,15 +92,15 @@ def test_every_name_that_is_promised_is_there(shown: tuple[Dashboard, str], tmp_
 
 
 def check_names_of_a_run(dashboard: Dashboard) -> None:
-    assert set(STEERED.split()) <= tested(dashboard.ask("GET", "/jobs/1"))
-    assert "queue-row" in tested(dashboard.ask("GET", "/jobs/1/queue"))
+    assert set(STEERED.split()) <= names_on(dashboard.ask("GET", "/jobs/1"))
+    assert "queue-row" in names_on(dashboard.ask("GET", "/jobs/1/queue"))
     me, *_ = json.loads(dashboard.ask("GET", "/v1/processes?type=worker&status=running&q=worker")[2])["processes"]
-    assert set(OF_A_PROCESS.split()) <= tested(dashboard.ask("GET", f"/processes/{me['id']}"))
+    assert set(OF_A_PROCESS.split()) <= names_on(dashboard.ask("GET", f"/processes/{me['id']}"))
     assert dashboard.post("/jobs/1/settings", explanation="words")[0] == 303
-    assert {"flash", "audit-row"} <= tested(dashboard.ask("GET", "/jobs/1?done=settings"))
+    assert {"flash", "audit-row"} <= names_on(dashboard.ask("GET", "/jobs/1?done=settings"))
 
 
-def tested(reply: tuple[int, dict[str, str], str]) -> set[str]:
+def names_on(reply: tuple[int, dict[str, str], str]) -> set[str]:
     """The names of a page that tests may rely on."""
     return set(re.findall('data-testid="([^"]+)"', reply[2]))
 
