@@ -14,7 +14,7 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[2]
 
 AGAIN = {
-    "redirects and cookies": {
+    "redirects, cookies and scope": {
         "acceptance/test_redirects.py": [
             "test_endless_redirects_end_at_the_limit",
             "test_a_page_that_redirects_to_itself_with_a_cookie_is_fetched_again",
@@ -25,7 +25,14 @@ AGAIN = {
             "test_the_start_url_redirects_to_www",
             "test_an_offsite_page_that_redirects_is_followed_to_its_end_and_no_further",
             "test_cookies_come_from_a_file_outlive_a_stop_and_go_out_to_a_file",
-        ]
+        ],
+        "acceptance/test_scope.py": [
+            "test_rows_say_how_a_page_was_found",
+            "test_ignore_holds_for_links_requisites_and_redirect_targets",
+            "test_pages_taken_as_offsite_are_followed_once_their_host_joins_the_site",
+            "test_a_shorter_path_found_later_opens_what_lies_behind",
+        ],
+        "acceptance/test_damaged.py": ["test_damage_in_a_full_file_is_mended_by_the_same_run"],
     },
     "politeness": {
         "acceptance/test_politeness.py": [
@@ -38,7 +45,7 @@ AGAIN = {
             "test_a_dead_host_is_given_up_after_proof",
         ]
     },
-    "changes": {
+    "changes and lists": {
         "acceptance/test_changes.py": [
             "test_patterns_are_added_and_removed_while_the_crawl_runs",
             "test_the_delay_is_changed_while_every_page_waits_for_its_turn",
@@ -46,7 +53,17 @@ AGAIN = {
             "test_a_whole_set_is_added_and_removed_while_the_crawl_runs",
             "test_a_change_is_not_lost_by_a_kill",
             "test_a_crawl_that_patterns_emptied_goes_on_when_they_are_taken_out",
-        ]
+        ],
+        "acceptance/test_listed_again.py": [
+            "test_each_line_has_its_own",
+            "test_over_several_runs_each_has_one",
+            "test_a_run_that_is_killed_has_told_it",
+        ],
+        "acceptance/test_fetch.py": [
+            "test_redirects_are_captures_of_their_line",
+            "test_duplicates_and_bad_lines_are_counted_and_told",
+            "test_failed_lines_are_tried_again_in_the_same_directory",
+        ],
     },
     "ends and resumes": {
         "acceptance/test_ending.py": [
@@ -59,27 +76,6 @@ AGAIN = {
         ],
         "acceptance/test_next_run.py": ["test_without_robots_what_it_had_kept_out_is_taken"],
         "acceptance/test_retries.py": ["test_tries_are_rows_and_the_last_one_decides"],
-    },
-    "scope": {
-        "acceptance/test_scope.py": [
-            "test_rows_say_how_a_page_was_found",
-            "test_ignore_holds_for_links_requisites_and_redirect_targets",
-            "test_pages_taken_as_offsite_are_followed_once_their_host_joins_the_site",
-            "test_a_shorter_path_found_later_opens_what_lies_behind",
-        ],
-        "acceptance/test_damaged.py": ["test_damage_in_a_full_file_is_mended_by_the_same_run"],
-    },
-    "lists": {
-        "acceptance/test_listed_again.py": [
-            "test_each_line_has_its_own",
-            "test_over_several_runs_each_has_one",
-            "test_a_run_that_is_killed_has_told_it",
-        ],
-        "acceptance/test_fetch.py": [
-            "test_redirects_are_captures_of_their_line",
-            "test_duplicates_and_bad_lines_are_counted_and_told",
-            "test_failed_lines_are_tried_again_in_the_same_directory",
-        ],
     },
     "kills": {
         "faults/test_kill_at_the_end.py": ["test_a_run_that_ends_before_its_index_is_joined_is_not_over"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,10 @@ def phases(where: Path, tests: str) -> subprocess.CompletedProcess[str]:
     (where / "pytest.ini").write_text(MARKS)
     script = f"set -eu; python='{sys.executable}'; . '{ROOT}/scripts/second_try.sh'; "
     script += "try_tests 'not alone' -q; try_tests alone -q"
-    return subprocess.run(["sh", "-c", script], cwd=where, capture_output=True, text=True, timeout=120, check=False)
+    env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # they take longer than these tests
+    return subprocess.run(
+        ["sh", "-c", script], cwd=where, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def test_what_passes_only_on_the_second_try_is_named_and_counted(tmp_path: Path) -> None:

@@ -104,7 +104,8 @@ def remove_ignore(rules: Rules, pattern: str) -> Rules:
     )
     if made == rules:
         raise UsageError(
-            f"no ignore pattern {pattern!r} is in force; `muniment ignores list -o DIR` shows those that are"
+            f"no ignore pattern {pattern!r} is in force; `muniment ignores list -o DIR` shows those of a directory, "
+            "`muniment job changes JOB` those that a job got later"
         )
     return made
 

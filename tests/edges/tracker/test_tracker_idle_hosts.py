@@ -61,9 +61,9 @@ def test_a_host_with_nothing_to_do_takes_few_bytes(tracked: HostTracker) -> None
     gc.collect()
     tracemalloc.start()
     try:
-        visit(tracked, hosts("h", 4_000))
+        visit(tracked, hosts("h", 2_000))
         gc.collect()
-        each = tracemalloc.get_traced_memory()[0] / 4_000
+        each = tracemalloc.get_traced_memory()[0] / 2_000
     finally:
         tracemalloc.stop()
     print(f"{each:.0f} bytes each")

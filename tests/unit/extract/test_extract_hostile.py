@@ -160,10 +160,10 @@ def test_tokens_and_tree_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("tag", ["b", "div", "b id=1", "p"])
 def test_a_body_of_nothing_but_tags_takes_seconds_and_not_a_minute(tag: str) -> None:
-    payload = f"<{tag}>".encode() * ((32 << 20) // (len(tag) + 2))
+    payload = f"<{tag}>".encode() * ((16 << 20) // (len(tag) + 2))
     started = time.process_time()
     extract(payload, "text/html", URL)
-    assert time.process_time() - started < 20
+    assert time.process_time() - started < 10
 
 
 def test_a_document_that_is_parsed_in_slices_has_the_same_links() -> None:

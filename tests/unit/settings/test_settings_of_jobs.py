@@ -134,6 +134,10 @@ def test_a_patch_divides_terms_from_settings() -> None:
     assert changed_values({"delay": 250, "max-pages": None}) == (("delay", "250"), ("max-pages", "none"))
     with pytest.raises(UsageError, match="give it to `muniment pipeline`"):
         changed_values({"workers": 3})
+    with pytest.raises(UsageError, match="level cannot be changed once a job is made") as caught:
+        changed_values({"level": 3})
+    assert "delay, tries," in str(caught.value)
+    assert not any(name in str(caught.value) for name in ("workers", "inflight", "max-time"))
 
 
 def test_the_defaults_of_a_job_are_those_of_its_command() -> None:

@@ -47,12 +47,19 @@ def settings_of_values(values: Mapping[str, Any], command: Command) -> Settings:
 def changed_values(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Names and values of settings to change, as a command line writes them; raises UsageError.
 
-    Whether they may be changed, and make sense, `rules.changes` says.
+    Whether the values make sense `rules.changes` says.
     """
     for name in values:
-        if refusal := refusal_of(name, _named(name)[3]):
+        option = _named(name)[3]
+        if refusal := refusal_of(name, option):
             raise UsageError(refusal)
+        if not option.live:
+            raise UsageError(f"{name} cannot be changed once a job is made; {', '.join(_changeable())} can")
     return written_values(values)
+
+
+def _changeable() -> list[str]:
+    return [name.replace("_", "-") for name, _, _, one in options() if one.live and one.kind not in _REMEDIES]
 
 
 def written_values(values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
