@@ -89,12 +89,12 @@ async def _load_all(tools: DevTools, urls: Any) -> None:
             if method == "Page.loadEventFired":
                 loaded.set()
 
-        tools.listen(session, take)
+        tools.listen(session, take, {"Page.loadEventFired"})
         await tools.call("Page.enable", session=session)
         await tools.call("Page.navigate", {"url": url}, session)
         await asyncio.wait_for(loaded.wait(), 60)
         await asyncio.sleep(0.5)
-        tools.listen(session, None)
+        tools.ignore(session)
         await tools.call("Target.disposeBrowserContext", {"browserContextId": context})
 
 

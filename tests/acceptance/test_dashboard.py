@@ -92,6 +92,7 @@ def test_a_job_beside_it_is_seen_and_steered(
     before = len(site.requests)
     wait_until(lambda: len(site.requests) > before, "requests after resuming")
 
+    page.wait(f"!!{named('settings-submit')}")
     page.run(f"{named('setting-per-host')}.value = '2'; {named('settings-submit')}.click()")
     page.wait(
         "[...document.querySelectorAll('[data-testid=audit-row]')].some((row) => row.innerText.includes('per-host'))"

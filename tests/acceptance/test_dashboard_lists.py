@@ -14,6 +14,7 @@ from tests.support.chromium import Chromium
 from tests.support.dashboard import Dashboard
 from tests.support.gated_site import GatedSite
 
+from muniment.control.runs.start import OWN_OPTIONS
 from muniment.settings.option_table import options
 from muniment.settings.settings_json import option_name
 
@@ -83,12 +84,15 @@ def test_any_option_of_a_job_is_a_field_of_the_form(cwd: Path, site: GatedSite) 
         dashboard.sign_in()
         form = dashboard.ask("GET", "/")[2].partition('action="/jobs"')[2]
         fields = set(re.findall(r'name="([a-z-]+)"', form))
-        assert fields == {"urls", "explanation"} | {
-            option_name(option) for _, _, _, option in options("crawl") if option.kind == "job"
-        }
+        assert (
+            fields
+            == {"urls", "explanation"}
+            | {option_name(option) for _, _, _, option in options("crawl") if option.kind == "job"}
+            | OWN_OPTIONS
+        )
         given = dict.fromkeys(fields, "") | {
             "urls": site.url, "explanation": "why not", "tries": "1", "rounds": "0", "sitemaps": "off", "robots": "off",
-            "page-only": "on", "user-agent": "of the form",
+            "page-only": "on", "user-agent": "of the form", "workers": "1", "prefix": "form",
         }  # fmt: skip
         body = "&".join(f"{name}={value}" for name, value in given.items()).encode()
         status, headers, text = dashboard.ask("POST", "/jobs", body, Origin=dashboard.origin)
@@ -99,6 +103,9 @@ def test_any_option_of_a_job_is_a_field_of_the_form(cwd: Path, site: GatedSite) 
         assert made["settings"] == {
             "tries": 1, "rounds": 0, "sitemaps": False, "robots": False, "page-only": True, "user-agent": "of the form",
         } and made["explanation"] == "why not"  # fmt: skip
+        wait_until(lambda: list(cwd.glob("runs/*/form-*.warc.gz")), "a file with the prefix of the form")
+        status, _, text = dashboard.post("/jobs", urls=site.url, workers="none at all")
+        assert status == 422 and "--workers" in text
 
 
 def test_processes_are_live(cwd: Path, site: GatedSite, browser: Chromium, muniment: Any) -> None:

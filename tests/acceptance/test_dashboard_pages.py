@@ -78,6 +78,7 @@ def test_every_name_that_is_promised_is_there(shown: tuple[Dashboard, str], tmp_
     assert "ignore-effect" in tested(dashboard.post("/jobs/1/ignores/test", pattern="/a$"))
     assert "ignore-error" in tested(dashboard.post("/jobs/1/ignores/test", pattern="("))
     assert "error" in tested(dashboard.ask("GET", "/jobs/77"))
+    assert dashboard.post("/processes/nobody/kill")[0] == 404
     with GatedSite({"/": "<a href=/late>late</a><a href=/next>next</a>", "/late": "x"}, held={"/late"}) as site:
         quiet = ("--quiet", "--no-robots", "--no-sitemaps", "--per-host", "1", "--tries", "1", "--rounds", "0")
         command = [sys.executable, "-m", "muniment", "crawl", site.url, "-o", "runs/one", *quiet]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from crawled import run_muniment, wait_until
+from tests.support.chromium import Chromium
 from tests.support.dashboard import Dashboard
 from tests.support.gated_site import Answer, GatedSite
 from tests.support.nginx import closed_port
@@ -46,6 +48,21 @@ def test_what_a_crawl_waits_for(
             wait_until(lambda: re.search(r'data-state="paused"', dashboard.ask("GET", "/jobs/1")[2]), "it is paused")
             assert dashboard.post("/jobs/1/abort")[0] == 303
         assert crawl.wait(30) == 3
+
+
+def test_the_page_of_a_run_that_begins_comes_by_itself(tmp_path: Path) -> None:
+    out = tmp_path / "runs" / "one"
+    with GatedSite({"/": "x"}) as site:
+        run_muniment(tmp_path, "crawl", site.url, "-o", out, "--no-robots", *QUIET)
+    (out / "tracker.sqlite").rename(tmp_path / "kept")
+    with (out / "crawl.jsonl").open() as log, Dashboard(tmp_path, "runs") as dashboard, Chromium() as browser:
+        fcntl.flock(log, fcntl.LOCK_EX)  # as a run does before it makes its tracker
+        page = browser.page()
+        page.goto(dashboard.opened["url"])
+        page.goto(f"{dashboard.origin}/jobs/1")
+        assert "the run begins" in page.run("document.querySelector('[data-testid=error]').textContent")
+        (tmp_path / "kept").rename(out / "tracker.sqlite")
+        page.wait("document.querySelector('[data-testid=job-done]')?.textContent === '1'")
 
 
 def test_hosts_say_their_robots_txt_and_why_they_are_given_up(tmp_path: Path) -> None:

@@ -29,12 +29,15 @@ from warcio.warcwriter import WARCWriter
 
 GBK = "<title>\u6863\u6848</title><p id=text>\u4e2d\u6587\u9875\u9762</p>".encode("gbk")
 WORDS = "<title>Packed</title><p id=text>packed words</p>" * 20
+JS = (("Content-Type", "text/javascript"),)
 SITE: dict[str, Any] = {
     **PAGES,
     "/": "<!doctype html><title>Home</title><link rel=stylesheet href=/s.css><h1 id=text>Hello</h1>"
     "<img id=red src=/red.png><img id=set srcset='/blue.png 1x' src=/none.png><iframe src=/frame></iframe>"
     "<audio id=tone src=/tone.wav preload=auto></audio>" + MARKUP + "<a id=gbk href=/gbk>gbk</a><a href=/packed>p</a>"
-    "<a href=/hostile>h</a><a href=/loop>l</a><a href=/away>a</a><a href='/q?b=2&a=1&_=123'>q</a><a href=/empty>e</a>"
+    "<a href=/hostile>h</a><a href=/loop>l</a><a href=/module>m</a>"
+    "<a href=/js/part.js>1</a><a href=/js/more.js>2</a><a href=/js/late.js>3</a><a href=/away>a</a>"
+    "<a href='/q?b=2&a=1&_=123'>q</a><a href=/empty>e</a>"
     "<a href='/x?<script>alert(1)</script>'>x</a>",
     "/s.css": "h1 { color: rgb(0, 128, 0) } body { background: rgb(250, 250, 200) }",
     "/red.png": Answer(picture(255, 0, 0), headers=(("Content-Type", "image/png"),)),
@@ -46,6 +49,18 @@ SITE: dict[str, Any] = {
         gzip.compress(WORDS.encode()), headers=(("Content-Type", "text/html"), ("Content-Encoding", "gzip"))
     ),
     "/hostile": HOSTILE,
+    "/module": "<title>before</title><p id=text>no module</p><script type=module src=/js/app.js></script>",
+    "/js/app.js": Answer(
+        gzip.compress(
+            b'import{word}from"./part.js";import more from "/js/more.js"\n'
+            b'const late = await import("/js/late.js");'
+            b'document.getElementById("text").textContent = word + more + late.word + location.pathname.slice(-7);'
+        ),
+        headers=(("Content-Type", "text/javascript"), ("Content-Encoding", "gzip")),
+    ),
+    "/js/part.js": Answer("export const word = 'one';", headers=JS),
+    "/js/more.js": Answer("export default 'two';", headers=JS),
+    "/js/late.js": Answer("export const word = 'three';", headers=JS),
     "/loop": Answer("", 302, (("Location", "/loop2"),)),
     "/loop2": Answer("", 302, (("Location", "/loop"),)),
     "/away": Answer("", 302, (("Location", "/gbk"),)),
@@ -122,6 +137,13 @@ def test_a_page_is_shown_as_it_was(shown: Shown, browser: Chromium) -> None:
         frame.wait("document.title === '\u6863\u6848' && document.getElementById('text').textContent")
         == "\u4e2d\u6587\u9875\u9762"
     )
+
+
+def test_modules_run_and_import_each_other(shown: Shown, browser: Chromium) -> None:
+    page = browser.page()
+    page.goto(f"{shown.replay.front}{shown.at('module')}")
+    frame = page.frame(shown.replay.content)
+    assert frame.wait("text.textContent !== 'no module' && text.textContent") == "onetwothree/module"
 
 
 def test_a_hostile_page_changes_nothing_outside_its_frame(shown: Shown, browser: Chromium, canary: GatedSite) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -22,13 +22,14 @@ Listener = Callable[[str, dict[str, Any]], None]
 class _Message(msgspec.Struct):
     id: int = 0
     method: str = ""
-    params: dict[str, Any] = {}
-    result: dict[str, Any] = {}
+    params: msgspec.Raw = msgspec.Raw(b"{}")
+    result: msgspec.Raw = msgspec.Raw(b"{}")
     error: dict[str, Any] | None = None
     sessionId: str = ""  # noqa: N815  (the protocol's name)
 
 
 _decoder = msgspec.json.Decoder(_Message)
+_read = msgspec.json.Decoder(dict[str, Any]).decode
 _encoder = msgspec.json.Encoder()
 
 
@@ -42,7 +43,7 @@ class DevTools(asyncio.Protocol):
         self._read: asyncio.ReadTransport | None = None
         self._parts: list[bytes] = []
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._listeners: dict[str, Listener] = {}
+        self._listeners: dict[str, tuple[Listener, Collection[str]]] = {}
         self._numbers = 0
         self.lost = False
         """Whether the browser has gone."""
@@ -53,12 +54,16 @@ class DevTools(asyncio.Protocol):
         self._read, _ = await loop.connect_read_pipe(lambda: self, os.fdopen(reading, "rb", 0))
         self._write, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(writing, "wb", 0))
 
-    def listen(self, session: str, listener: Listener | None) -> None:
-        """From now on `listener` gets the events of a session; those of the browser itself have an empty one."""
-        if listener is None:
-            self._listeners.pop(session, None)
-        else:
-            self._listeners[session] = listener
+    def listen(self, session: str, listener: Listener, methods: Collection[str]) -> None:
+        """From now on `listener` gets the events of a session by these names; the browser's own session is empty.
+
+        A page has several events for each of its requests: others are not even read.
+        """
+        self._listeners[session] = listener, methods
+
+    def ignore(self, session: str) -> None:
+        """Nobody listens any more."""
+        self._listeners.pop(session, None)
 
     def tell(self, method: str, arguments: Mapping[str, Any] | None = None, session: str = "") -> int:
         """Send a call and wait for nothing; its number."""
@@ -118,9 +123,9 @@ class DevTools(asyncio.Protocol):
             if message.error is not None:
                 waiting.set_exception(CallError(str(message.error.get("message", "refused"))))
             else:
-                waiting.set_result(message.result)
-        elif (listener := self._listeners.get(message.sessionId)) is not None:
-            listener(message.method, message.params)
+                waiting.set_result(_read(message.result))
+        elif (listener := self._listeners.get(message.sessionId)) is not None and message.method in listener[1]:
+            listener[0](message.method, _read(message.params))
 
     def _lose(self) -> None:
         if self.lost:

@@ -12,7 +12,7 @@ from msgspec import json as msgspec_json
 
 from muniment.browser.devtools import CALL_S, DevTools
 from muniment.browser.faults import BrowserError, CallError
-from muniment.browser.page_events import PageEvents
+from muniment.browser.page_events import HEARD, PageEvents
 from muniment.browser.ports import PageAnswer, RenderRequest
 from muniment.browser.rendered import RenderedPage, ScriptOutcome
 from muniment.browser.tab import Tab, source
@@ -52,12 +52,12 @@ class PageRun:
         answer, result = self._order.answer, self.result
         self._deadline = monotonic() + self._options.page_time
         events = PageEvents(self._tab, self._traffic, result, answer.url, _fulfilled(answer))
-        self._tools.listen(self._tab.session, events.take)
+        self._tools.listen(self._tab.session, events.take, HEARD)
         try:
             await self._tab.prepare(self._options, self._order.agent.override, self._order.cookies)
             await self._unless_gone(events, self._go(events, answer.url, self._order.scripts))
         finally:
-            self._tools.listen(self._tab.session, None)
+            self._tools.ignore(self._tab.session)
         return result
 
     async def _unless_gone(self, events: PageEvents, going: Awaitable[None]) -> None:

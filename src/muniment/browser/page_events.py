@@ -9,7 +9,7 @@ from muniment.browser.rendered import ConsoleLine, RenderedPage
 from muniment.browser.tab import WINDOW, Tab
 from muniment.browser.traffic import PageTraffic
 
-__all__ = ["PageEvents"]
+__all__ = ["HEARD", "PageEvents"]
 
 _MOST_DOCUMENTS = 20
 _MOST_DIALOGS = 20
@@ -32,9 +32,7 @@ class PageEvents:
 
     def take(self, method: str, said: dict[str, Any]) -> None:
         """Take one event."""
-        taker = _TAKERS.get(method)
-        if taker is not None:
-            taker(self, said)
+        _TAKERS[method](self, said)
 
     def _paused(self, said: dict[str, Any]) -> None:
         """A document is about to be asked for: the page's own is known, those of frames go out."""
@@ -137,3 +135,5 @@ _TAKERS = {
     "Runtime.exceptionThrown": PageEvents._threw,
     "Inspector.targetCrashed": PageEvents._crash,
 }
+HEARD = frozenset(_TAKERS)
+"""The events that are taken."""

@@ -187,7 +187,7 @@ class BrowserPool:
             await asyncio.sleep(_WATCH_S)
             self._living = [browser for browser in self._living if not browser.tools.lost]
             for browser in list(self._living):
-                if await asyncio.to_thread(browser.process.memory) > self._memory:
+                if await asyncio.to_thread(browser.process.memory, self._memory) > self._memory:
                     browser.kill("memory")
 
     async def close(self) -> None:

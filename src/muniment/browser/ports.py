@@ -34,8 +34,8 @@ class BrowserProcess(Protocol):
     def kill(self) -> None:
         """End it with all its processes, at once."""
 
-    def memory(self) -> int:
-        """Bytes that it takes with all its processes, what they share counted once."""
+    def memory(self, allowed: int) -> int:
+        """Bytes that it takes with all its processes, what they share counted once where that may be over `allowed`."""
 
     @property
     def last_words(self) -> str:

@@ -14,6 +14,7 @@ from muniment.browser.tab import Tab
 __all__ = ["Tabs"]
 
 _CLOSE_S = 3.0
+_HEARD = frozenset({"Target.attachedToTarget", "Target.detachedFromTarget"})
 _PAGES = [{"type": "page", "exclude": False}, {"exclude": True}]
 
 
@@ -29,7 +30,7 @@ class Tabs:
 
     async def begin(self) -> None:
         """Have every page wait for us before it loads anything."""
-        self._tools.listen("", self._take)
+        self._tools.listen("", self._take, _HEARD)
         attach = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": _PAGES}
         await self._tools.call("Target.setAutoAttach", attach)
 
@@ -56,11 +57,10 @@ class Tabs:
             self._opening.pop(tab.context, None)
 
     def _take(self, method: str, said: dict[str, Any]) -> None:
-        if method == "Target.detachedFromTarget" and (gone := self._closing.get(said["sessionId"])) is not None:
-            if not gone.done():
+        if method == "Target.detachedFromTarget":
+            gone = self._closing.get(said["sessionId"])
+            if gone is not None and not gone.done():
                 gone.set_result(None)
-            return
-        if method != "Target.attachedToTarget":
             return
         target = said["targetInfo"]
         opening = self._opening.get(target.get("browserContextId", ""))

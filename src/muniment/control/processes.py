@@ -13,7 +13,7 @@ from typing import IO
 from msgspec import Struct
 
 from muniment.clock import monotonic, now_ms
-from muniment.errors import TrackerError, UsageError
+from muniment.errors import NotFoundError, TrackerError, UsageError
 from muniment.model.process import Process
 from muniment.procs import stop, sweep
 from muniment.procs.files import STREAMS, ProcessFiles
@@ -113,7 +113,7 @@ def find(store: ProcessStore, text: str) -> Process:
         return found[0]
     if found:
         raise UsageError(f"{text} is the start of several ids; give more characters")
-    raise UsageError(f"there is no process {text}: give an id from `muniment process list`, or a process number")
+    raise NotFoundError(f"there is no process {text}: give an id from `muniment process list`, or a process number")
 
 
 def trees(store: ProcessStore, text: str, most: int, *, everything: bool) -> list[ProcessView]:

@@ -24,6 +24,7 @@ from muniment.model.url import path_of
 from muniment.replay import pages
 from muniment.replay.catalog import Catalog, Entry, Search
 from muniment.replay.forward import forwarded
+from muniment.replay.modules import asks_for_module, module_text
 from muniment.replay.pages import Missing
 from muniment.replay.records import RecordError, message_of, response_record, stored_record
 from muniment.replay.security_headers import content_headers, download_headers, front_headers
@@ -31,7 +32,7 @@ from muniment.replay.url_keys import http_date, micros_of, stamp, wanted_url
 
 __all__ = ["AT_PATH", "Addresses", "ReplaySite", "notes_of", "url_of"]
 
-AT_PATH = re.compile(r"/(at|raw|record)/([0-9]{1,14}|\*)([a-z]{2}_)?/(.+)", re.DOTALL)
+AT_PATH = re.compile(r"/(at|raw|record)/([0-9]{1,14}|\*)([a-z]{2,3}_)?/(.+)", re.DOTALL)
 """Addresses of captures: what is wanted, when, a modifier of the rewriter, and the URL."""
 _OWN_FILES = {pages.STYLE: "style.css", "/static/muniment-guard.js": "guard.js"}
 _MOST_HOPS = 20
@@ -188,11 +189,13 @@ class ReplaySite:
         if loop := self.loop_of(entry):
             return _page(pages.told_page("A circle of redirects", entry.url, loop), 508, headers)
         try:
-            message_of(self._catalog, entry)
+            message = message_of(self._catalog, entry)
         except RecordError as problem:
             text = f"It was captured at {iso_us(entry.at)[:19]} UTC, but {problem}."
             return _page(pages.told_page("The capture cannot be shown", entry.url, text), 404, headers)
-        target = f"/at/{stamp(entry.at)}{modifier or 'mp_'}/{text}"
+        if asks_for_module(given, modifier) and (module := module_text(entry, message)) is not None:
+            return Response(module, 200, {**headers, **self._memento(entry)}, "text/javascript")
+        target = f"/at/{stamp(entry.at)}{'js_' if modifier == 'esm_' else modifier or 'mp_'}/{text}"
         return forwarded(self.rewriter, method, target, given, headers, self._memento(entry))
 
     def _memento(self, entry: Entry) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from muniment.errors import UsageError
@@ -83,3 +85,24 @@ def test_few_pages_are_counted_and_many_estimated(pages):
     assert abs(sum(weights) - pages) < 32
     assert sum(map(bool, weights)) <= 32 + pages / 32
     assert sum(weights) == pages or pages > 32
+
+
+def test_of_fifty_pages_without_and_fifty_built_by_scripts_none_and_all_need_a_browser(python_docs: Path) -> None:
+    """Those without are real ones, which have scripts, too; the others are the shells of common kits."""
+    pages = [page for page in sorted(python_docs.rglob("*.html")) if page.name != "search.html"][::10][:50]
+    assert len(pages) == 50
+    assert {page.name: why for page in pages if (why := reason_to_render(page.read_text("utf-8", "replace")))} == {}
+    shells = [
+        f"<!doctype html><html><head><title>{title}</title>{kit}</head><body>{body}</body></html>"
+        for title in ("", "Shop", "A <b>long</b> title " * 20, "News", "Forum")
+        for kit in ("<script src=/app.js></script>", "<script type=module src=/assets/index.js></script>")
+        for body in (
+            "<div id=root></div>",
+            '<div id="__next"></div><script id=__NEXT_DATA__ type=application/json>{}</script>',
+            "<app-root></app-root>",
+            '<div id="app" class=dark data-v></div>',
+            f"<noscript>You need to enable JavaScript to run this app.</noscript><div id=main>{TEXT}{LINK}</div>",
+        )
+    ]
+    assert len(shells) == 50
+    assert [shell for shell in shells if not reason_to_render(shell)] == []

@@ -1,4 +1,4 @@
 """The runs in directories, for who watches many of them: where they are, how they stand, and their logs.
 
-Others import: answer_cache, backend, folder, known_runs, log, page_artifacts, replays.
+Others import: answer_cache, backend, folder, known_runs, log, page_artifacts, replays, start.
 """

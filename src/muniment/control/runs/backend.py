@@ -46,7 +46,7 @@ from muniment.control.settings_in_force import settings_in_force
 from muniment.control.tracker_location import tracker_place
 from muniment.control.verbs.delivery import JobDirectory
 from muniment.control.why import why
-from muniment.errors import MunimentError, NotFoundError, UsageError
+from muniment.errors import MunimentError, NotFoundError, TrackerError, UsageError
 from muniment.model.network.captures import CaptureFilter, CaptureRow, PageArtifacts, TimeBucket
 from muniment.model.network.dashboard import (
     HostStanding,
@@ -346,11 +346,13 @@ class RunsBackend:
 
     @contextmanager
     def _opened(self, job: int) -> Iterator[tuple[Database, int]]:
-        place = self._directory(job).tracker
+        place, out = self._directory(job).tracker, self.folder.find(job)
+        if not place.database and not place.file.is_file() and is_running(out):
+            raise TrackerError("the run begins: its tracker is not there yet; look again in a moment")
         with tracker_to_read(place) as db:
             found = store.find_job(db)
             if found is None:
-                raise UsageError(f"{self.folder.find(job)} has no crawl yet")
+                raise UsageError(f"{out} has no crawl yet")
             yield db, found.job_id
 
     def _card(self, number: int, out: Path) -> JobCard:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -40,7 +41,7 @@ def is_running(out: Path) -> bool:
 
 
 class RunFolder:
-    """The runs below some paths, each with a number for as long as this lives.
+    """The runs below some paths, each with a number for as long as this lives. Any thread may ask.
 
     Runs that are there at first are numbered by their age, so that a restart gives most of them the same numbers.
     """
@@ -50,6 +51,7 @@ class RunFolder:
         self._paths, self._known = paths, known
         self._numbers: dict[Path, int] = {}
         self._looked = -_LOOK_S
+        self._turn = threading.Lock()
         for path in paths:
             if not path.is_dir():
                 raise UsageError(f"{path} is not a directory; give an output directory, or a folder of them")
@@ -64,9 +66,10 @@ class RunFolder:
 
     def runs(self) -> dict[int, Path]:
         """All runs that are there now, by number."""
-        if monotonic() - self._looked >= _LOOK_S:
-            self._look()
-        return {number: out for out, number in self._numbers.items()}
+        with self._turn:
+            if monotonic() - self._looked >= _LOOK_S:
+                self._look()
+            return {number: out for out, number in self._numbers.items()}
 
     def find(self, number: int) -> Path:
         """The run of a number; raises NotFoundError."""
@@ -77,8 +80,9 @@ class RunFolder:
 
     def number_of(self, out: Path) -> int:
         """The number of a run."""
-        self._look()
-        return self._numbers[out.resolve()]
+        with self._turn:
+            self._look()
+            return self._numbers[out.resolve()]
 
     def _look(self) -> None:
         self._looked = monotonic()

@@ -16,10 +16,12 @@ from muniment.model.url import host_of, normalise
 from muniment.procs.children.detached import start_detached
 from muniment.settings.option_table import options
 
-__all__ = ["start_again", "start_crawl"]
+__all__ = ["OWN_OPTIONS", "start_again", "start_crawl"]
 
 _BEGIN_S = 20.0
 _MOST_URLS = 1_000
+OWN_OPTIONS = frozenset({"workers", "inflight", "min-free", "warc-size", "max-time", "prefix"})
+"""Of this machine or this run: a pipeline has its own, a crawl that begins here takes them from its form."""
 _SWITCHES = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 
 
@@ -70,6 +72,9 @@ def _written(given: Sequence[tuple[str, str]]) -> list[str]:
         if not value.strip():
             continue
         option = known.get(name)
+        if option is not None and name in OWN_OPTIONS:
+            made.append(f"--{name}={value}")  # the crawl says what is wrong with it
+            continue
         # what names a file, a place or a secret is for the command line
         switch = _SWITCHES.get(value.lower()) if option is not None and not option.metavar else None
         settings_of_values({name: value if switch is None else switch}, "crawl")

@@ -50,10 +50,14 @@ class PipedChild:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._child.pid, signal.SIGKILL)
 
-    def memory(self) -> int:
-        """Bytes that it takes with all its processes, what they share counted once."""
-        ours = [pid for pid, seen in everyone().items() if seen.session == self._child.pid]
-        return sum(map(proportional_memory, ours))
+    def memory(self, allowed: int) -> int:
+        """Bytes that it takes with all its processes, what they share counted once, where that may be over `allowed`.
+
+        Below, it is what they take each: to count pages that are shared costs the kernel much.
+        """
+        ours = {pid: seen.rss or 0 for pid, seen in everyone().items() if seen.session == self._child.pid}
+        alone = sum(ours.values())
+        return alone if alone <= allowed else sum(map(proportional_memory, ours))
 
     @property
     def last_words(self) -> str:

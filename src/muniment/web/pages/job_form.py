@@ -28,12 +28,12 @@ class JobField(Struct, frozen=True):
 
 
 @cache
-def job_fields() -> tuple[tuple[JobField, ...], tuple[JobField, ...]]:
-    """The options that are asked for most, and the others."""
+def job_fields(also: frozenset[str] = frozenset()) -> tuple[tuple[JobField, ...], tuple[JobField, ...]]:
+    """The options that are asked for most, and the others; `also`: options of a machine by name."""
     found = {
         option_name(option): JobField(option_name(option), _choices(kind), _told(default), option.help)
         for _, kind, default, option in options("crawl")
-        if option.kind == "job"
+        if option.kind == "job" or option_name(option) in also
     }
     return tuple(found.pop(name) for name in _FIRST), tuple(found.values())
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.responses import FileResponse, Response, StreamingResponse
 
+from muniment.control.runs.start import OWN_OPTIONS
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.dashboard import IgnoreEffect, JobCard, LogText
 from muniment.model.network.jobs import IgnoresCall, JobPatch
@@ -50,7 +51,7 @@ async def jobs(visit: PageVisit) -> Response:
         by=person,
         sort=sort,
         columns=_COLUMNS,
-        fields=job_fields(),
+        fields=job_fields(OWN_OPTIONS if visit.site.local else frozenset()),
         next=begin + _PER_PAGE if begin + _PER_PAGE < len(shown) else None,
     )
 

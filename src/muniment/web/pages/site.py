@@ -220,7 +220,9 @@ def _told(site: PageSite, request: Request, error: MunimentError, *, as_json: bo
     back = request.headers.get("referer", "").partition("?")[0]
     own = f"{request.url.scheme}://{request.headers.get('host', '')}/"
     values = {"text": text, "status": status, "back": f"/{back.removeprefix(own)}" if back.startswith(own) else "/"}
-    return _page(site, request, None, "told.html", status, values)
+    return _page(
+        site, request, None, "told.html", status, {**values, "waits": status == 503 and request.method == "GET"}
+    )
 
 
 def _refused_json(status: int, code: str, text: str) -> Response:
@@ -237,6 +239,7 @@ def nowhere(site: PageSite) -> Callable[[Request, Exception], Awaitable[Response
             return _refused_json(405 if taken else 404, "method" if taken else "not-found", text)
         found = _told(site, request, NotFoundError(text), as_json=False)
         found.status_code = 405 if taken else 404
+        found.headers.update(getattr(error, "headers", None) or {})  # which methods are allowed
         return found
 
     return answer

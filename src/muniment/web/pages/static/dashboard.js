@@ -264,7 +264,8 @@ const every = Number(document.body.dataset.again) * 1000;
 async function renew() {
   try {
     const answer = document.hidden ? null : await fetch(location.href);
-    if (answer?.redirected || answer?.status === 401) { location.reload(); return; }
+    const waited = answer?.ok && document.querySelector("[data-waits]");
+    if (answer?.redirected || answer?.status === 401 || waited) { location.reload(); return; }
     if (answer?.ok) {
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const shown of document.querySelectorAll("[data-live]")) {
