@@ -30,7 +30,7 @@ from own_memory import own_memory
 from tests.support.nginx import Nginx
 from tests.support.redis_server import RedisServer
 
-from muniment.live.joblog import JobLog
+from muniment.live.log_file import JobLog
 from muniment.model.network.live import LogPosition
 from muniment.model.page import PageResult
 from muniment.model.queue import Totals

@@ -18,8 +18,8 @@ from muniment.crawl.orchestrator.loop import Orchestrator
 from muniment.crawl.ports import Events
 from muniment.live.entries import last_lines
 from muniment.live.job_sync import JobSync
-from muniment.live.joblog import LOG_FILE, JobLog
 from muniment.live.link import RedisLink
+from muniment.live.log_file import LOG_FILE, JobLog
 from muniment.live.pipelines import PipelineRecord
 from muniment.live.plane import Plane
 from muniment.live.ports import PlaneOptions

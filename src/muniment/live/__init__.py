@@ -1,4 +1,5 @@
 """The live plane: what ArchiveBot's programs see of a job in Redis, and how they steer it.
 
-Others import: address, entries, fleet_plane, ident, job_sync, joblog, layout, link, pipelines, plane, ports, reaper.
+Others import: address, entries, fleet_plane, ident, job_sync, layout, link, log_file, pipelines, plane, ports,
+reaper.
 """

@@ -12,7 +12,7 @@ from muniment.live.endings import ABORTED_S, COUNTERS, KEPT_S, add_notice, end_r
 from muniment.live.ident import candidates
 from muniment.live.link import Client, carry_out, text_of, texts, typed
 from muniment.live.ports import EntryReader, JobPort, PlaneOptions, ReadLog
-from muniment.live.settings import SteeredSettings
+from muniment.live.steered_settings import SteeredSettings
 from muniment.live.steering import AGE, READ, whole_number
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.network.live import LiveJob, LogState

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import structs
 
 from muniment.live.entries import MOST_BYTES, download, ignored, stdout
-from muniment.live.joblog import LOG_FILE, JobLog
+from muniment.live.log_file import LOG_FILE, JobLog
 from muniment.model.event import EventBatch, SkipEvent
 from muniment.model.network.live import LogPosition
 from muniment.model.page import PageResult

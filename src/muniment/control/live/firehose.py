@@ -15,7 +15,7 @@ from muniment.control.runs.folder import is_running
 from muniment.errors import UsageError
 from muniment.live import layout
 from muniment.live.ident import candidates
-from muniment.live.joblog import LOG_FILE, LogReader
+from muniment.live.log_file import LOG_FILE, LogReader
 from muniment.live.reading.firehose import with_record
 from muniment.model.network.live import LiveJob, LogState
 from muniment.model.place import TrackerPlace
