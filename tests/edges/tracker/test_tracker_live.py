@@ -7,13 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fleet_harness import Fleet
+from msgspec import structs
 from sqlalchemy import select
 
+from muniment.clock import iso_ms
 from muniment.live.entries import ServerEntries
 from muniment.model.change import PauseJob, ResumeJob
 from muniment.model.network.live import LogEntry
+from muniment.model.network.sessions import HostFacts
+from muniment.model.page import FinishBatch, session_of
 from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
+from muniment.tracker.fleet.dispatch import Dispatch
+from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.jobs import job_log, shown, store
 from muniment.tracker.jobs.changes import amend
 from muniment.tracker.jobs.live import live_job
@@ -113,3 +119,21 @@ def test_one_server_has_the_live_plane(fleet: Fleet) -> None:
     assert held == [True, False, True, False, True]
     assert shown.hold_plane(fleet.db, "b", 21, -1)
     assert shown.hold_plane(fleet.db, "a", 22, 10)
+
+
+def test_a_pause_of_a_host_has_one_line(fleet: Fleet) -> None:
+    job = fleet.job("http://a.example/")
+    shown.begin_shown(fleet.db, [job], 1)
+    fleet.dispatch = Dispatch(fleet.db, clock=fleet.clock, logs=JobLogs(lambda: TEXT, shows=False))
+    fleet.pipeline("p")
+    epoch = session_of(fleet.claim("p")[0][1].claim_id)
+    until = iso_ms(fleet.now + 60_000)
+    facts = HostFacts(wait_ms=60_000, reason="http 503", strikes=1)
+    for told in (
+        facts,
+        structs.replace(facts, wait_ms=60_300),  # the same wait, as another pipeline reports it
+        HostFacts(),
+        HostFacts(wait_ms=2_000, reason="connect", strikes=1),
+    ):
+        fleet.send(job, FinishBatch([], []), epoch, hosts={"a.example": told})
+    assert [entry["message"] for entry in entries(fleet, job)] == [f"Pause of a.example: http 503, until {until}."]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from muniment.model.job import JobOutcome, JobState
+from muniment.model.network.live import LogEntry
 from muniment.model.page import Claim
 from muniment.rules.host_rotation import HostRotation
 from muniment.settings.option_table import Settings
@@ -69,6 +70,11 @@ class JobDispatch:
             log.reports = self.settings.ignore_reports == "on"
             self.frontier.counters.log = log
         return log
+
+    def say(self, lines: Sequence[LogEntry]) -> None:
+        """Write lines for operators, if Redis shows the job; the last thing in the caller's transaction."""
+        if self._log is not None:
+            self._log.say(lines)
 
     def _enqueue(self, host: int) -> None:
         self._turn += 1

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from muniment.clock import iso_ms
 from muniment.model.host import HostRecord, HostWaits
+from muniment.model.network.live import LogEntry
 from muniment.model.network.sessions import (
     FinishCall,
     FinishedPage,
@@ -18,6 +20,7 @@ from muniment.model.network.sessions import (
 )
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.url import origin_of
+from muniment.rules.hosts.politeness import is_asked_for
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import sessions
@@ -34,6 +37,8 @@ _ROBOTS_MS = 24 * 3600 * 1000
 """An answer that is older is asked for again."""
 _MOST_ROBOTS = 2 << 20
 """Bytes of robots.txt in one answer; a pipeline asks for the rest itself."""
+_ASKED_MS, _LONG_MS = 1_000, 8_000
+"""Shorter waits, that a host asked for or not, have no line in the log: other pipelines report the same ones."""
 
 
 class PageDelivery:
@@ -109,14 +114,17 @@ class PageDelivery:
     def _learn(self, epoch: int, work: JobDispatch, told: Mapping[str, HostFacts], now: int) -> None:
         hosts = work.frontier.hosts
         known = {name: host_id for name in told if (host_id := hosts.known(name)) is not None}
+        before = {name: hosts.waits_of(host_id).until for name, host_id in known.items()}
         for name, host_id in known.items():
             hosts.note(_record(host_id, told[name], now))
+        waited = {name: hosts.waits_of(host_id) for name, host_id in known.items()}
         with self._db.transaction():
             hosts.keep_noted()
             waits = {
                 name: (_need(work, host_id).gap_ms, hosts.waits_of(host_id).until) for name, host_id in known.items()
             }
             self._permits.wait(epoch, waits)
+            work.say([_pause(name, one, now) for name, one in waited.items() if _is_pause(one, max(now, before[name]))])
 
     @retrying_transaction
     def _keep(self, epoch: int, most: Mapping[str, int]) -> None:
@@ -152,6 +160,15 @@ def _need(work: JobDispatch, host_id: int) -> HostNeed:
     settings, waits = work.settings, work.frontier.hosts.waits_of(host_id)
     crawl_delay = waits.crawl_delay_ms if settings.robots else 0
     return HostNeed(settings.per_host, max(settings.delay.high, crawl_delay))
+
+
+def _is_pause(waits: HostWaits, before: int) -> bool:
+    """Whether a wait is longer than one until `before`, and long enough for operators to hear of it."""
+    return waits.until - before >= (_ASKED_MS if is_asked_for(waits.reason) else _LONG_MS)
+
+
+def _pause(host: str, waits: HostWaits, now: int) -> LogEntry:
+    return LogEntry(now, f"Pause of {host}: {waits.reason}, until {iso_ms(waits.until)}.")
 
 
 def _record(host_id: int, facts: HostFacts, now: int) -> HostRecord:

@@ -64,6 +64,10 @@ class LogRows:
         """Write what became of pages, and what is left out, within the caller's transaction."""
         add_entries(self._db, self._job_id, self._text.of_pages(pages, skipped, reports=self.reports), self._text)
 
+    def say(self, lines: Sequence[LogEntry]) -> None:
+        """Write lines for operators within the caller's transaction."""
+        add_entries(self._db, self._job_id, lines, self._text)
+
     @retrying_transaction
     def list_skipped(self, skipped: Sequence[tuple[str, str]]) -> None:
         """Write URL and reason of what newer rules leave out."""
