@@ -24,6 +24,7 @@ from muniment.model.page import Claim, FinishBatch, PageResult
 from muniment.model.url import host_of, origin_of
 from muniment.rules.hosts.politeness import (
     CALM,
+    LONG_MS,
     HostSignal,
     HostState,
     believable,
@@ -46,8 +47,6 @@ _UNHEARD = HostState(heard=False)
 _STUCK_MS = 1_000
 _LATER_MS = 10_000
 """How long a host that failed and never answered lets others go first, while there are any, after its wait."""
-_LONG_MS = 8_000
-"""The minimum wait that is reported and kept at once: a kill must not lose it."""
 _NONE = "none"  # the beginning of no URL
 
 
@@ -378,7 +377,7 @@ class HostPolicy:
             self._waited.discard(host_id)
         new = after.until > max(now, before.until)
         asked_for = is_asked_for(after.reason) or after.pauses > before.pauses
-        long = asked_for or (new and after.until - now >= _LONG_MS)
+        long = asked_for or (new and after.until - now >= LONG_MS)
         if (after.until, after.strikes) != (before.until, before.strikes):
             gap_ms = self.known.of(host_id).waits.crawl_delay_ms
             # a back-off is over in seconds: a kill may lose it, and a commit for each would hold up the other hosts

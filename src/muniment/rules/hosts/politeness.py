@@ -17,6 +17,7 @@ __all__ = [
     "CALM",
     "CHALLENGES",
     "LONGEST_ASKED_MS",
+    "LONG_MS",
     "THROTTLED",
     "HostSignal",
     "HostState",
@@ -65,6 +66,8 @@ _STEADY = 100
 """Answers after which such a gap is halved."""
 LONGEST_ASKED_MS = 24 * 3600 * 1000
 """The longest Retry-After that is believed."""
+LONG_MS = 8_000
+"""The minimum of our own waits that is reported and kept at once: a kill must not lose it."""
 _ASKED_FOR = (" with Retry-After",)
 """How the reasons of waits end that hosts ask for themselves."""
 _STORM = 10

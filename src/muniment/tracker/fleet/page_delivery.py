@@ -20,7 +20,7 @@ from muniment.model.network.sessions import (
 )
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.url import origin_of
-from muniment.rules.hosts.politeness import is_asked_for
+from muniment.rules.hosts.politeness import LONG_MS, is_asked_for
 from muniment.rules.robots.rules import RobotsAnswer
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import sessions
@@ -37,8 +37,8 @@ _ROBOTS_MS = 24 * 3600 * 1000
 """An answer that is older is asked for again."""
 _MOST_ROBOTS = 2 << 20
 """Bytes of robots.txt in one answer; a pipeline asks for the rest itself."""
-_ASKED_MS, _LONG_MS = 1_000, 8_000
-"""Shorter waits, that a host asked for or not, have no line in the log: other pipelines report the same ones."""
+_ASKED_MS = 1_000
+"""By less than this, a wait that a host asked for is one that another pipeline reported already."""
 
 
 class PageDelivery:
@@ -164,7 +164,7 @@ def _need(work: JobDispatch, host_id: int) -> HostNeed:
 
 def _is_pause(waits: HostWaits, before: int) -> bool:
     """Whether a wait is longer than one until `before`, and long enough for operators to hear of it."""
-    return waits.until - before >= (_ASKED_MS if is_asked_for(waits.reason) else _LONG_MS)
+    return waits.until - before >= (_ASKED_MS if is_asked_for(waits.reason) else LONG_MS)
 
 
 def _pause(host: str, waits: HostWaits, now: int) -> LogEntry:
