@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from msgspec import UNSET, Struct, structs
 
 from muniment import __version__
+from muniment.settings.live import LOG_KEEP, REAP_AFTER_S
 from muniment.settings.option import Command, DelayRange, Option, OptionKind
 from muniment.settings.rendering import RenderSettings
 
@@ -346,11 +347,11 @@ class Settings(RenderSettings, frozen=True, kw_only=True):
     ] = "all"
     redis_log_keep: Annotated[
         int, Option(("--redis-log-keep",), "Log entries of a running job that stay in Redis.", "N", kind="machine")
-    ] = 10_000
+    ] = LOG_KEEP
     reap_after: Annotated[
         float,
         Option(("--reap-after",), "Seconds without a heartbeat until a job has failed; 0: never.", "S", kind="machine"),
-    ] = 7200.0
+    ] = REAP_AFTER_S
     announce: Annotated[
         Literal["queue", "feed", "off"],
         Option(("--announce",), "Announce the job there: in the queue of posts, or the feed.", "WAY", kind="machine"),
