@@ -17,7 +17,7 @@ from muniment.model.network.live import (
     QueuedJob,
     ShownJob,
 )
-from muniment.settings.live import LOG_KEEP, REAP_AFTER_S, ROLES
+from muniment.settings.live_plane import LOG_KEEP, REAP_AFTER_S, ROLES
 
 __all__ = ["EntryReader", "FleetPort", "JobPort", "PlaneOptions", "ReadLog"]
 
