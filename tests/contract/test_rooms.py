@@ -20,7 +20,7 @@ FLOORS = {
         {"check"},
     ),
     "procs": (
-        {"platform"}, {"command_text", "lock", "shim", "socket", "stop_timeouts", "store", "tree", "watchdog"},
+        {"platform"}, {"command_text", "lock", "shim", "socket", "stop_timeouts", "store", "tree", "watchdog", "liveness"},
         {"files"},
         {"registry"},
         {"stop"}, {"children", "sweep"}, {"hooks"},

@@ -16,7 +16,7 @@ __all__ = ["Screenshots"]
 
 _PICTURE_S = 30.0
 _MOST_PIXELS = 16_384
-"""Of a side; what lies beyond is cut off."""
+"""The longest side; the rest is cut off."""
 _THUMBNAIL = 640
 """Pixels of its width."""
 
