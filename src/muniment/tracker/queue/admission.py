@@ -227,6 +227,10 @@ class Admission:
         left = {page: [key for key in keys if self._word(key) is None] for page, keys in missing.items()}
         return {page: keys for page, keys in left.items() if keys}
 
+    def pages_of(self, keys: Iterable[bytes]) -> list[int]:
+        """The page of each key among the outlinks that this transaction took in."""
+        return [page_of(word) for key in keys if (word := self._word(key)) is not None]
+
     def mark_dirty(self, page_id: int) -> None:
         """Note a page for the next update of depths: its children may come nearer, or its links were never recorded."""
         self._db.many(_DIRTY, [(self._job_id, page_id)])
@@ -241,6 +245,11 @@ class Admission:
         """New pages since the last call that are nothing but requisites, by the page that led there and by host."""
         shown, self._shown = self._shown, Counter()
         return shown
+
+    def not_shown(self, via_id: int | None, host_id: int) -> None:
+        """A new page, which that one led to, is no requisite that others wait for: it has been captured."""
+        if via_id is not None and self._shown.get((via_id, host_id), 0) > 0:
+            self._shown[via_id, host_id] -= 1
 
     def offer_again(self, standing: Standing, children: bytes, wanted: dict[int, Offer]) -> None:
         """Offer the children of a page that came nearer what it offers now."""
