@@ -247,9 +247,11 @@ def _is_whole(request: RequestEnded) -> bool:
     """Whether it has an answer that another try would not better."""
     if request.from_cache:
         return True
+    if request.status in (0, _PART):
+        return False
     code, _, text = request.error.partition(": ")
     failure = Failure(msgspec.convert(code, FailureCode), text) if code else None
-    return request.status not in (0, _PART) and not retryable(request.status, failure)
+    return not retryable(request.status, failure)
 
 
 def _followed(claim: Claim, rendered: RenderedPage) -> Iterator[str]:
