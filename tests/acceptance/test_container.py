@@ -1,4 +1,7 @@
-"""The Containerfile, carried out without an engine: its steps in a directory that stands for the image."""
+"""The Containerfile, carried out without an engine: its steps in a directory that stands for the image.
+
+What `scripts/build` makes is installed there, too: in an environment that holds the locked packages and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,21 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
+import tomllib
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.gated_site import GatedSite
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = [line.split(maxsplit=1) for line in (ROOT / "Containerfile").read_text().splitlines() if line[:1].isupper()]
 PAGE = (ROOT / "docs" / "container.md").read_text()
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
 class Image:
@@ -94,7 +103,6 @@ def example(command: str) -> str:
     return str(line)
 
 
-@pytest.mark.long
 def test_an_empty_environment_runs_crawl_serve_and_pipeline(image: Image, site: GatedSite) -> None:
     assert "2 pages" in image.run(example("crawl").replace("https://example.com/", site.url))
     assert image.run(example("inspect"))
@@ -113,6 +121,38 @@ def test_an_empty_environment_runs_crawl_serve_and_pipeline(image: Image, site: 
         serve.communicate(timeout=30)
     assert serve.returncode == 0
     assert (image.cwd / "archive" / "pipeline.jsonl").exists()
+
+
+def test_wheel_and_archive_are_whole_and_install_beside_locked_packages(image: Image, tmp_path: Path) -> None:
+    done = subprocess.run([ROOT / "scripts" / "build", tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [wheel], [archive] = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        held = {name.partition("/")[2] for name in packed.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE", *(f"src/{name}" for name in sources())} <= held
+    assert sources() <= set(zipfile.ZipFile(wheel).namelist())
+    pip = [image.inside("/opt/muniment/bin/python"), "-m", "pip", "--quiet"]
+    for made in (wheel, archive):
+        subprocess.run([*pip, "uninstall", "--yes", "muniment"], check=True, timeout=60)
+        assert not image.inside("/opt/muniment/bin/muniment").exists()
+        subprocess.run([*pip, "install", "--no-deps", "--no-build-isolation", made], check=True, timeout=120)
+        assert said(image, "muniment", "--version") == f"muniment {VERSION}\n"
+        assert said(image, "python", "-c", "import muniment; print(muniment.__file__)").startswith(str(image.root))
+
+
+def sources() -> set[str]:
+    """Every file of the package."""
+    found = (path for path in (ROOT / "src" / "muniment").rglob("*") if path.is_file())
+    return {path.relative_to(ROOT / "src").as_posix() for path in found if "__pycache__" not in path.parts}
+
+
+def said(image: Image, name: str, *arguments: str) -> str:
+    """What a program of the image prints, where no checkout is."""
+    command = [image.inside(f"/opt/muniment/bin/{name}"), *arguments]
+    done = subprocess.run(
+        command, cwd=image.root, env={"HOME": str(image.root)}, capture_output=True, text=True, check=True
+    )
+    return done.stdout
 
 
 def test_the_image_begins_from_one_base_and_runs_as_a_user() -> None:

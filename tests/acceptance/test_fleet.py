@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -19,8 +17,6 @@ from tests.support.gated_site import Answer, GatedSite
 from tests.support.postgres import Postgres
 
 from forked import ForkedWithChildren
-from muniment.errors import MunimentError
-from muniment.procs.lock import lock_directory
 
 PER_HOST = 3
 PAGES = 60
@@ -50,24 +46,10 @@ def fleet(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def rows_of(fleet: Fleet, job: str) -> list[dict[str, Any]]:
-    """The rows of all pipelines, once their runs are over.
-
-    One that ran out of pages before the job ended leaves its index in parts until it stops.
-    """
+    """The rows of all pipelines, which go on: a job that has ended gets its whole index at each of them."""
     found = [out for number in (0, 1) if (out := fleet.directory(number) / job).exists()]
-    wait_until(lambda: not any(is_in_use(out) for out in found), "the ends of the runs")
-    parts = [part for out in found for part in [*out.glob("captures.parquet"), *out.glob("parts/*.parquet")]]
-    return [row for part in parts for row in pq.read_table(part).to_pylist()]
-
-
-def is_in_use(out: Path) -> bool:
-    try:
-        locks = lock_directory(out)
-    except MunimentError:
-        return True
-    for lock in locks:
-        os.close(lock)
-    return False
+    wait_until(lambda: not any((out / "parts").exists() for out in found), "the whole index of the job")
+    return [row for out in found for row in pq.read_table(out / "captures.parquet").to_pylist()]
 
 
 def shown(fleet: Fleet, job: str) -> dict[str, Any]:
@@ -91,6 +73,17 @@ def test_two_pipelines_capture_each_page_once_and_count_it(fleet: Fleet) -> None
     assert view["pages"]["captured"] == len(rows)
     assert view["responses"]["2xx"] == len(rows)
     assert view["payload_bytes"] == sum(row["body_length"] for row in rows)
+
+
+def test_a_job_that_ends_after_the_pipelines_left_it_has_its_whole_index(fleet: Fleet) -> None:
+    with site_of(30, after=0.1) as site:
+        job = fleet.ask("job", "add", site.url, *OPTIONS, "--per-host", "2")
+        site.wait_for("/p3")
+        fleet.ask("job", "pause", job)
+        wait_until(lambda: not shown(fleet, job)["pages"]["claimed"], "no page is in hand")
+        fleet.ask("job", "abort", job)
+        rows = rows_of(fleet, job)
+        assert sorted(row["url"].removeprefix(site.url[:-1]) for row in rows) == sorted(site.requests)
 
 
 def test_a_delay_holds_over_all_pipelines(fleet: Fleet) -> None:

@@ -370,7 +370,10 @@ def test_a_run_is_one_tree_down_to_the_programs_of_hooks(
     muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")
     said = '{"type": "Process", "cmd": ["wget", "--version"], "exit_code": 4}'
     binary = {"type": "Binary", "name": "tool\0", "abspath": "/bin/sh", "version": "1.2", "binprovider": "env"}
-    hook(plugins, "a", "on_Snapshot__1_a.sh", f"sleep 1.1\necho '{said}'\necho '{json.dumps(binary)}'")
+    own = 'echo \'{"type": "Process", "cmd": ["own"], "pid": \'$$\'}\''
+    named = 'sleep 0.9 & echo \'{"type": "Process", "cmd": ["sleep", "named"], "pid": \'$!\'}\''
+    text = f"sleep 1.1\necho '{said}'\necho '{json.dumps(binary)}'\n{own}\n{named}\nwait"
+    hook(plugins, "a", "on_Snapshot__1_a.sh", text)
     crawl(muniment, site, plugins, tmp_path / "out")
     store = open_processes(tmp_path / "kept")
     [row] = results_of(tmp_path / "out")
@@ -380,10 +383,12 @@ def test_a_run_is_one_tree_down_to_the_programs_of_hooks(
     worker = above[str(hook_row.parent_id)]
     cli = above[str(worker.parent_id)]
     assert [(worker.process_type, worker.label), cli.process_type] == [("worker", "hooks"), "cli"]
-    below = {one.cmd: one for one in store.below(hook_row.id) if one.id != hook_row.id}
-    assert {words[0]: (one.process_type, one.exit_code, one.status) for words, one in below.items()} == {
-        "sleep": ("binary", None, "exited"), "wget": ("binary", 4, "exited"),
-    }  # fmt: skip
+    below = [one for one in store.below(hook_row.id) if one.id != hook_row.id]
+    assert sorted((" ".join(one.cmd), one.process_type, one.exit_code, one.status) for one in below) == [
+        ("sleep 1.1", "binary", None, "exited"),
+        ("sleep named", "binary", None, "exited"),
+        ("wget --version", "binary", 4, "exited"),
+    ]
     [found] = store.binaries(hook_row.machine_id)
     assert (found.abspath, found.version, found.sha256, found.binprovider) == ("/bin/sh", "1.2", "", "env")
 
@@ -467,8 +472,12 @@ def test_what_hooks_did_is_shown_and_checked(muniment: Any, site: GatedSite, plu
 def test_wrong_use_of_hooks_is_one_line(muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path) -> None:
     hook(plugins, "a", "on_Snapshot__1_a.sh", "#!/usr/bin/env no-such-interpreter\n")
     out = tmp_path / "out"
+    python = "--hooks", plugins, "--hook-python"
     for arguments, words in (
         (("--hooks", tmp_path / "absent"), "is not a directory"),
+        ((*python, tmp_path / "absent"), f"--hook-python {tmp_path}/absent: there is no such file"),
+        ((*python, Path(__file__)), "it cannot be executed"),
+        ((*python, "/bin/true"), "--hook-python /bin/true: it is not a Python"),
         (("--hooks", plugins, "--plugins", "a"), "--plugins: a: the interpreter no-such-interpreter is missing"),
         (("--hooks", plugins, "--hook-include", "("), "--hook-include"),
         (("--plugins", "a"), "give --hooks, too"),

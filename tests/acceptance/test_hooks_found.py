@@ -88,6 +88,27 @@ def test_every_hook_is_listed_in_its_order_with_one_reason(muniment: Any, plugin
         assert words in why[plugin]
 
 
+def test_a_hook_without_its_interpreter_is_left_out_alone(muniment: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "plugins"
+    hook(folder, "mixed", "on_Snapshot__1_shell.sh")
+    hook(folder, "mixed", "on_Snapshot__2_strange.rb", "#!/usr/bin/env no-such-interpreter\n")
+    hook(folder, "mixed", "on_Snapshot__3_module.py", "#!/usr/bin/env python3\nimport no_such_module\n")
+    hook(folder, "mixed", "on_Binary__1_old.rb", "#!/usr/bin/env no-other-interpreter\n")
+    hook(folder, "reader", "on_Snapshot__5_x.sh")
+    config(folder, "reader", required_plugins=["mixed"])
+    lines = json.loads(muniment("hooks", "list", "--hooks", folder, "--json").stdout)
+    assert [line["hook"] for line in lines if line["runs"]] == ["on_Snapshot__1_shell.sh"]
+    why = {line["order"]: line["why"] for line in lines if line["event"] == "Snapshot"}
+    assert "the interpreter no-such-interpreter is missing" in why[2]
+    assert "the module no_such_module is missing" in why[3]
+    assert why[5].startswith("it requires the plugin mixed: the interpreter no-such-interpreter is missing")
+    doctor = muniment("hooks", "doctor", "--hooks", folder, "--quiet")
+    assert (doctor.code, "install no-such-interpreter," in doctor.stdout) == (1, True)
+    assert "no-other-interpreter" not in doctor.stdout
+    named = muniment("hooks", "run", "-o", tmp_path, "--hooks", folder, "--plugins", "mixed")
+    assert (named.code, "--plugins: mixed: the interpreter no-such-interpreter" in named.stderr) == (2, True)
+
+
 def test_settings_switch_plugins_on_and_are_checked(muniment: Any, plugins: Path, tmp_path: Path) -> None:
     file = tmp_path / "settings"
     file.write_text("# mine\nOFF_ENABLED=true\n")

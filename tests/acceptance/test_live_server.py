@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from tests.support.archivebot import Bot
+from tests.support.gated_site import Answer, GatedSite
 from tests.support.live_site import linked_pages
-from tests.support.nginx import Nginx
+from tests.support.nginx import Nginx, closed_port
 from tests.support.redis_server import RedisServer, eventually
 from tests.support.served import Served
 
@@ -83,6 +87,46 @@ def test_many_idle_jobs_have_a_heartbeat_each_second(
     assert all(7 <= after - one <= 12 for after, one in zip(beats, before, strict=True))
     assert watched < IDLE // 10
     assert {redis.hget(ident, "death_timer") for ident in (first, last)} <= {"0", None}
+
+
+def test_hosts_that_are_given_up_and_workers_that_died_are_said_once(
+    muniment: Any, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    """The server is killed while it takes pages in, and then the pipeline, whose successor goes on."""
+    redis, served = redis_server.client, Served(muniment, redis_server, tmp_path)
+    token, closed = served.register("berlin-1"), f"127.0.9.1:{closed_port('127.0.9.1')}"
+    images = "".join(f"<img src='http://{closed}/{number}.png'>" for number in range(40))
+    gone: list[int] = []
+
+    def deadly(_headers: Any) -> Answer:
+        if not gone:
+            gone.extend(_workers(pipeline.pid))
+            os.kill(gone[0], signal.SIGKILL)
+        return Answer("once more")
+
+    with GatedSite({"/": f"{images}<a href=p>x</a>", "/p": deadly, "/robots.txt": Answer(status=404)}) as site:
+        with served.serve() as serve, served.pipeline(token) as pipeline:
+            ident = Bot(redis).queue(site.url)
+            eventually(lambda: _said(redis, ident, "dead-host: ") and _said(redis, ident, " died"), within_s=60)
+            serve.kill()
+            pipeline.kill()
+        with served.serve(), served.pipeline(token):
+            eventually(lambda: redis.hget(ident, "finished_at"), within_s=60)
+    (died,), (dead,) = _said(redis, ident, " died"), _said(redis, ident, "dead-host: ")
+    assert died.startswith("A worker of berlin-1 died; pages that it gives back: ")
+    assert dead.startswith(f"Pause of 127.0.9.1: http://{closed}: dead-host: given up after 3 failures")
+    scores = [score for _, score in redis.zrange(f"{ident}_log", 0, -1, withscores=True)]
+    assert scores == list(range(1, int(redis.hget(ident, "log_score") or 0) + 1))
+
+
+def _workers(pipeline: int) -> list[int]:
+    processes = psutil.Process(pipeline).children(recursive=True)
+    return [process.pid for process in processes if "worker" in process.cmdline()]
+
+
+def _said(redis: Any, ident: str, what: str) -> list[str]:
+    entries = map(json.loads, redis.zrange(f"{ident}_log", 0, -1))
+    return [entry["message"] for entry in entries if entry["type"] == "stdout" and what in entry["message"]]
 
 
 def _status(muniment: Any, redis_server: RedisServer) -> dict[str, Any]:

@@ -94,8 +94,8 @@ def _folder(name: str) -> Path:
 def _warn(left_out: dict[str, str]) -> None:
     if left_out:
         name, why = next(iter(left_out.items()))
-        more = f" (and {len(left_out) - 1} more plugins: see muniment hooks list)" if len(left_out) > 1 else ""
-        _log.warning("the plugin %s cannot run: %s%s", name, why, more)
+        more = f" (and {len(left_out) - 1} more: see muniment hooks list)" if len(left_out) > 1 else ""
+        _log.warning("%s cannot run: %s%s", name, why, more)
 
 
 def _common(options: HookOptions, settings: Settings) -> dict[str, str]:

@@ -57,6 +57,8 @@ class HookSet:
         self._by_name = {plugin.name: plugin for plugin in self.plugins}
         if unknown := [name for name in choice.plugins if name not in self._by_name]:
             raise UsageError(f"--plugins {unknown[0]}: there is no such plugin in {_told(choice.folders)}")
+        if choice.python and not self.interpreters.has_python():
+            raise UsageError(f"--hook-python {choice.python}: {_not_a_python(choice.python)}")
         self.settings.check()
         self._named = set(choice.plugins)
         chosen = [one for name in choice.plugins for one in self.settings.with_required(name)]
@@ -87,7 +89,16 @@ class HookSet:
         if hook.event not in EVENTS:
             known = ", ".join((*CRAWL_EVENTS, *PAGE_EVENTS))
             return f"there is no event {hook.event} (there are {known})"
-        return self.why_off(hook.plugin) or self.why_missing(hook.plugin)
+        return self.why_off(hook.plugin) or self.why_missing(hook.plugin) or self._why_alone(hook)
+
+    def _why_alone(self, hook: HookFile) -> str:
+        """What a hook lacks that others of its plugin may do without; empty for nothing."""
+        return next(filter(None, map(_lack, self._check.of_hook(hook))), "")
+
+    def _why_not_whole(self, name: str) -> str:
+        """Why some hook of a plugin that is on cannot run; empty when all can."""
+        alone = map(self._why_alone, self._by_name[name].live)
+        return self.why_missing(name) or next(filter(None, alone), "")
 
     def why_off(self, name: str) -> str:
         """Why a plugin is off; empty when it is on."""
@@ -118,19 +129,17 @@ class HookSet:
         return f"it requires the plugin {required}, which is off: {why}" if why else ""
 
     def why_missing(self, name: str) -> str:
-        """What a plugin that is on lacks, in one sentence; empty for nothing."""
+        """What all hooks of a plugin that is on lack, in one sentence; empty for nothing."""
         if name not in self._missing:
             self._missing[name] = ""
             self._missing[name] = self._why_missing(self._by_name[name])
         return self._missing[name]
 
     def _why_missing(self, plugin: Plugin) -> str:
-        for need in self._check.of(plugin, versions=False):
-            if not need.ok:
-                old = f", which is {need.version} and must be {need.min_version} or newer" if need.version else ""
-                return f"the {need.kind} {need.name} is {'too old' if need.found else 'missing'}{old}: {need.how}"
+        if why := next(filter(None, map(_lack, self._check.of_all(plugin, versions=False))), ""):
+            return why
         for name in set(plugin.config.required_plugins) - _GIVEN_BY_US:
-            if why := self.why_missing(name):
+            if why := self._why_not_whole(name):
                 return f"it requires the plugin {name}: {why}"
         return ""
 
@@ -141,7 +150,7 @@ class HookSet:
     def running(self) -> list[HookFile]:
         """All hooks that run. Raises UsageError when one that was asked for by name cannot."""
         bad = [
-            f"{name}: {why}" for name in sorted(self._named) if (why := self.why_off(name) or self.why_missing(name))
+            f"{name}: {why}" for name in sorted(self._named) if (why := self.why_off(name) or self._why_not_whole(name))
         ]
         if bad:
             raise UsageError(f"--plugins: {'; '.join(bad)}")
@@ -172,9 +181,26 @@ class HookSet:
         return FoundBinaries(variables, tuple(dict.fromkeys(folders)))
 
     def left_out(self) -> dict[str, str]:
-        """The plugins that are on and cannot run, with the reason."""
-        on = [plugin.name for plugin in self.chosen if plugin.hooks and not self.why_off(plugin.name)]
-        return {name: why for name in on if (why := self.why_missing(name))}
+        """The plugins and hooks that are on and cannot run, with the reason."""
+        on = [plugin for plugin in self.chosen if plugin.hooks and not self.why_off(plugin.name)]
+        plugins = {f"the plugin {one.name}": self.why_missing(one.name) for one in on}
+        rest = (hook for one in on if not self.why_missing(one.name) for hook in one.live)
+        hooks = {f"the hook {hook.plugin}/{hook.name}": self._why_alone(hook) for hook in rest}
+        return {name: why for name, why in (plugins | hooks).items() if why}
+
+
+def _lack(need: Requirement) -> str:
+    """What is wrong with a requirement; empty for nothing."""
+    if need.ok:
+        return ""
+    old = f", which is {need.version} and must be {need.min_version} or newer" if need.version else ""
+    return f"the {need.kind} {need.name} is {'too old' if need.found else 'missing'}{old}: {need.how}"
+
+
+def _not_a_python(file: str) -> str:
+    if not Path(file).is_file():
+        return "there is no such file"
+    return "it is not a Python" if os.access(file, os.X_OK) else "it cannot be executed"
 
 
 def choose_hooks(choice: HookChoice) -> HookSet:

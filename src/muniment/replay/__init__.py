@@ -1,4 +1,6 @@
 """Replay: archives in the reader's browser, offline. Our own pages and index; pywb, a program apart, rewrites.
 
+`pages` has the HTML of our own pages and of the banner, `markup` how HTML is built.
+
 Others import: plan, run.
 """

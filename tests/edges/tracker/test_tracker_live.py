@@ -11,10 +11,11 @@ from msgspec import structs
 from sqlalchemy import select
 
 from muniment.clock import iso_ms
+from muniment.errors import SessionEndedError
 from muniment.live.entries import ServerEntries
 from muniment.model.change import PauseJob, ResumeJob
 from muniment.model.network.live import LogEntry
-from muniment.model.network.sessions import HostFacts
+from muniment.model.network.sessions import HostFacts, ReleaseCall
 from muniment.model.page import FinishBatch, session_of
 from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
@@ -31,6 +32,24 @@ TEXT = ServerEntries()
 
 def entries(fleet: Fleet, job: int) -> list[dict[str, object]]:
     return [json.loads(entry) for entry in job_log.entries_after(fleet.db, job, 0, 1 << 30)]
+
+
+def shown_job(fleet: Fleet, *urls: str) -> int:
+    """A job that has a log, with a pipeline."""
+    job = fleet.job(*urls)
+    shown.begin_shown(fleet.db, [job], 1)
+    serve_logs(fleet)
+    fleet.pipeline("p")
+    return job
+
+
+def serve_logs(fleet: Fleet) -> None:
+    """A server begins that writes logs."""
+    fleet.dispatch = Dispatch(fleet.db, clock=fleet.clock, logs=JobLogs(lambda: TEXT, shows=False))
+
+
+def messages(fleet: Fleet, job: int) -> list[object]:
+    return [entry["message"] for entry in entries(fleet, job) if entry["type"] == "stdout"]
 
 
 def test_writers_beside_each_other_leave_no_gap(fleet: Fleet) -> None:
@@ -122,10 +141,7 @@ def test_one_server_has_the_live_plane(fleet: Fleet) -> None:
 
 
 def test_a_pause_of_a_host_has_one_line(fleet: Fleet) -> None:
-    job = fleet.job("http://a.example/")
-    shown.begin_shown(fleet.db, [job], 1)
-    fleet.dispatch = Dispatch(fleet.db, clock=fleet.clock, logs=JobLogs(lambda: TEXT, shows=False))
-    fleet.pipeline("p")
+    job = shown_job(fleet, "http://a.example/")
     epoch = session_of(fleet.claim("p")[0][1].claim_id)
     until = iso_ms(fleet.now + 60_000)
     facts = HostFacts(wait_ms=60_000, reason="http 503", strikes=1)
@@ -137,3 +153,66 @@ def test_a_pause_of_a_host_has_one_line(fleet: Fleet) -> None:
     ):
         fleet.send(job, FinishBatch([], []), epoch, hosts={"a.example": told})
     assert [entry["message"] for entry in entries(fleet, job)] == [f"Pause of a.example: http 503, until {until}."]
+
+
+def test_an_origin_that_is_given_up_has_one_line(fleet: Fleet) -> None:
+    """Whatever is sent again, late, by another pipeline or to another server."""
+    urls = [f"http://{host}/{n}" for n in range(3) for host in ("a.example", "a.example:81", "b.example")]
+    job = shown_job(fleet, *urls)
+    why = "dead-host: given up after 5 failures, the last one timeout-connect: 10 s"
+    held = sorted(fleet.claim("p"), key=lambda one: urls.index(one[1].url))
+    fleet.finish(held[:1], refused=why)
+    fleet.finish(held[:1], refused=why)
+    fleet.finish(held[1:4], error=why, status=0)
+    serve_logs(fleet)
+    fleet.greet("p")  # another process: what the first one held waits again
+    fleet.finish(held[4:], refused=why)  # late
+    fleet.finish(fleet.claim("p"), refused=f"{why}, too")
+    lines = [f"Pause of {host}: http://{origin}: {why}." for host, origin in (
+        ("a.example", "a.example"), ("a.example", "a.example:81"), ("b.example", "b.example"),
+    )]  # fmt: skip
+    assert messages(fleet, job) == lines
+    scores = [entry["seq"] for entry in entries(fleet, job)]
+    assert scores == list(range(1, len(scores) + 1))
+
+
+def test_a_line_that_was_undone_is_written_with_the_page(fleet: Fleet) -> None:
+    job = shown_job(fleet, "http://a.example/")
+    why = "dead-host: given up after 5 failures, the last one dns: nothing"
+    held = fleet.claim("p")
+
+    class Broken(ServerEntries):
+        def encoded(self, seq: int, entry: LogEntry) -> bytes:
+            raise RuntimeError("killed")
+
+    fleet.dispatch = Dispatch(fleet.db, clock=fleet.clock, logs=JobLogs(Broken, shows=False))
+    with pytest.raises(RuntimeError):
+        fleet.finish(held, refused=why)
+    fleet.reopen()
+    serve_logs(fleet)
+    assert messages(fleet, job) == []
+    fleet.finish(held, refused=why)
+    assert messages(fleet, job) == [f"Pause of a.example: http://a.example: {why}."]
+
+
+def test_a_worker_that_died_has_one_line(fleet: Fleet) -> None:
+    job = shown_job(fleet, *(f"http://a.example/{n}" for n in range(5)))
+    other = fleet.job("http://b.example/")  # has no log
+    held = fleet.claim("p")
+    epoch = fleet.epochs["p"]
+    claims = [(claim.page_id, claim.claim_id) for of, claim in held if of == job]
+    died = ReleaseCall(job=job, claims=claims[:2], died=True)
+    fleet.dispatch.release("p", epoch, died)
+    fleet.dispatch.release("p", epoch, died)  # sent again
+    serve_logs(fleet)
+    fleet.dispatch.release("p", epoch, died)
+    fleet.dispatch.release("p", epoch, ReleaseCall(job=job, claims=claims[2:3]))
+    fleet.dispatch.release("p", epoch, ReleaseCall(job=job, claims=claims[2:4], died=True))
+    fleet.greet("p")
+    with pytest.raises(SessionEndedError):  # late
+        fleet.dispatch.release("p", epoch, ReleaseCall(job=job, claims=claims[4:], died=True))
+    assert messages(fleet, job) == [
+        "A worker of p died; pages that it gives back: 2.",
+        "A worker of p died; pages that it gives back: 1.",
+    ]
+    assert entries(fleet, other) == []

@@ -15,7 +15,7 @@ from muniment import __version__
 from muniment.app.pipeline.browser import MachineBrowser
 from muniment.app.pipeline.home import PipelineHome
 from muniment.app.pipeline.job_run import JobRun
-from muniment.app.pipeline.leftover_indexes import join_rest
+from muniment.app.pipeline.leftover_indexes import LeftJobs, join_rest
 from muniment.app.pipeline.report import host_report
 from muniment.app.pipeline.settings import PipelineSettings
 from muniment.app.pipeline.slots import Slots
@@ -100,7 +100,9 @@ class _Pipeline:
         self._killed = False
         self._keeping: asyncio.Task[None]
         self._tending: asyncio.Task[None]
+        self._leaving: asyncio.Task[None]
         self._busy_at = monotonic()
+        self._left = LeftJobs(home, registry, self._at_work, self._has_ended)
 
     def _publish(self, *events: Event) -> None:
         self._home.log.take(EventBatch(now_ms(), events))
@@ -132,6 +134,12 @@ class _Pipeline:
         if self._claims is None or self._slots is None or any(slots.runs for slots in self._old):
             return HeldJobs()
         return HeldJobs(self._claims.ask, self._slots.open_jobs)
+
+    def _at_work(self) -> set[int]:
+        return {job for slots in self._all_slots() for job in slots.jobs}
+
+    async def _has_ended(self, job: int) -> bool:
+        return self._slots is not None and await self._slots.has_ended(job)
 
     def _all_slots(self) -> list[Slots]:
         return [*self._old, *([self._slots] if self._slots is not None else [])]
@@ -165,14 +173,13 @@ class _Pipeline:
                 self._end_with(_Ending(f"internal error: {error}", 1, error))
 
     async def _until_ended(self) -> _Ending:
-        tasks = [asyncio.create_task(one) for one in (self._keep(), self._watch(), self._tend())]
+        tasks = [asyncio.create_task(one) for one in (self._keep(), self._watch(), self._tend(), self._left.run())]
         try:
             return await self._ending
         finally:
             # the session is kept while what is in flight lands
             tasks[1].cancel()
-            self._keeping = tasks[0]
-            self._tending = tasks[2]
+            self._keeping, _, self._tending, self._leaving = tasks
 
     async def _keep(self) -> None:
         try:
@@ -324,10 +331,13 @@ class _Pipeline:
                 slots.stop(ending.reason, join=True)
         landed = await self._landed()
         if not self._killed:
+            await self._left.rest()
+            self._leaving.cancel()
             await join_rest(self._home.unjoined(), self._registry)
         self._keeping.cancel()
         said = ending.exit_code == 2 or await self._goodbye(1.0 if ending.exit_code else _FLUSH_S)
         self._tending.cancel()
+        self._leaving.cancel()
         if code != 0 or (landed and said and not self._killed):
             return code
         _log.warning("stopped before a server had all of it: the same command in the same directory goes on")

@@ -129,6 +129,11 @@ class Slots:
         return sorted({*self._opening, *self._going_back, *runs})
 
     @property
+    def jobs(self) -> set[int]:
+        """The jobs with a run that is under way or about to begin."""
+        return {*self._active, *self._opening}
+
+    @property
     def runs(self) -> list[JobRun]:
         """The runs that are under way."""
         return [active.run for active in self._active.values()]
@@ -216,9 +221,12 @@ class Slots:
     async def _left(self, job: int, active: _Active) -> None:
         """No slot is at a job any more: it is paused, or has ended, or another one is better."""
         with suppress(SessionEndedError, ServerError):
-            described = job_in_force(await self._link(job).describe())
-            if described.state in _OVER and self._active.get(job) is active:
+            if await self.has_ended(job) and self._active.get(job) is active:
                 self._stop(active, "the job has ended", join=True)
+
+    async def has_ended(self, job: int) -> bool:
+        """Ask the server whether a job has ended. Raises ServerError, SessionEndedError."""
+        return job_in_force(await self._link(job).describe()).state in _OVER
 
     def _stop(self, active: _Active, reason: str, *, join: bool = False) -> None:
         if not active.stopping or join:

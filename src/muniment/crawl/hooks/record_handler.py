@@ -138,7 +138,7 @@ class HookRecordHandler:
 
     def _note(self, record: ProcessRecord) -> None:
         row = self._run.row if self._run is not None else None
-        if row is not None and self._run is not None and not self._run.saw(record.pid):
+        if row is not None and self._run is not None and self._run.enters(record.pid):
             self._enter(row, record)
 
     def _enter(self, row: Process, record: ProcessRecord) -> None:

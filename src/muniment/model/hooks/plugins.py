@@ -83,6 +83,11 @@ class Plugin(Struct, frozen=True):
     config: PluginConfig
     hooks: tuple[HookFile, ...]
 
+    @property
+    def live(self) -> list[HookFile]:
+        """The hooks whose event there is."""
+        return [hook for hook in self.hooks if hook.event in EVENTS]
+
 
 class Requirement(Struct, frozen=True):
     """A thing that a plugin needs, and whether it is there; a row of `hooks doctor`."""

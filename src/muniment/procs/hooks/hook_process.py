@@ -129,9 +129,15 @@ class HookProcess:
         """The row of its process; None when nothing is kept."""
         return self._run.row if self._run is not None else None
 
-    def saw(self, pid: int | None) -> bool:
-        """Whether a number is of a process that has a row already."""
-        return self._tree is not None and any(number == pid and row for (number, _), row in self._tree.seen.items())
+    def enters(self, pid: int | None) -> bool:
+        """Whether a number that the hook named has no row yet; from now on it has one."""
+        tree = self._tree
+        if tree is None or pid is None:
+            return True
+        if pid in tree.entered or any(number == pid and row for (number, _), row in tree.seen.items()):
+            return False
+        tree.entered.add(pid)
+        return True
 
     async def ended(self) -> None:
         """Wait until it has ended, and all that it began."""

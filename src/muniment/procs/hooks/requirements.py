@@ -56,6 +56,10 @@ class Interpreters:
         self.python = str(Path(python).absolute()) if python else self.find("python3") or ""
         self._abxpkg = abxpkg
 
+    def has_python(self) -> bool:
+        """Whether the Python for hooks is one."""
+        return _said_version(self.python).startswith("Python ")
+
     def find(self, program: str) -> str | None:
         """The absolute path of a program, links not resolved."""
         found = shutil.which(program, path=self.path)
@@ -103,15 +107,23 @@ class RequirementCheck:
     def __init__(self, plugins: Sequence[Plugin], settings: PluginSettings, interpreters: Interpreters) -> None:
         self._plugins, self._settings, self._interpreters = plugins, settings, interpreters
         self._by_name = {plugin.name: plugin for plugin in plugins}
-        self._modules = {plugin.name: _modules_of(plugin, interpreters) for plugin in plugins}
+        self._modules = {hook: _modules_of(plugin, hook, interpreters) for plugin in plugins for hook in plugin.live}
 
-    def of(self, plugin: Plugin, *, versions: bool = True) -> list[Requirement]:
-        """All that a plugin needs itself; without `versions` only those that are asked for are looked up."""
+    def of(self, plugin: Plugin) -> list[Requirement]:
+        """All that a plugin and its hooks need themselves."""
+        of_hooks = (need for hook in plugin.live for need in self.of_hook(hook))
+        return list(dict.fromkeys((*self.of_all(plugin), *of_hooks)))
+
+    def of_all(self, plugin: Plugin, *, versions: bool = True) -> list[Requirement]:
+        """What each hook of a plugin needs; without `versions` only those that are asked for are looked up."""
         needs = [self._plugin(plugin, name) for name in plugin.config.required_plugins]
-        needs += [self._interpreter(plugin, name) for name in _programs(plugin, self._interpreters)]
-        needs += [self._module(plugin, name) for name in self._modules[plugin.name]]
-        needs += [self._binary(plugin, one, versions=versions) for one in plugin.config.required_binaries]
-        return needs
+        return needs + [self._binary(plugin, one, versions=versions) for one in plugin.config.required_binaries]
+
+    def of_hook(self, hook: HookFile) -> list[Requirement]:
+        """What one hook needs for itself: its interpreter, and its modules."""
+        name = self._interpreters.named(hook)
+        needs = [self._interpreter(hook, name)] if name else []
+        return needs + [self._module(hook.plugin, module) for module in self._modules[hook]]
 
     def _plugin(self, plugin: Plugin, name: str) -> Requirement:
         there = self._by_name.get(name)
@@ -119,17 +131,16 @@ class RequirementCheck:
         path = str(there.directory) if there else ""
         return Requirement(plugin.name, "plugin", name, bool(there), path, "", "", not how, how)
 
-    def _interpreter(self, plugin: Plugin, name: str) -> Requirement:
-        hooks = [hook for hook in plugin.hooks if self._interpreters.named(hook) == name]
-        found = self._interpreters.found(hooks[0])
+    def _interpreter(self, hook: HookFile, name: str) -> Requirement:
+        found = self._interpreters.found(hook) or ""
         how = "" if found else f"install {Path(name).name}, so that it is in PATH"
-        return Requirement(plugin.name, "interpreter", name, bool(found), found or "", "", "", bool(found), how)
+        return Requirement(hook.plugin, "interpreter", name, bool(found), found, "", "", bool(found), how)
 
-    def _module(self, plugin: Plugin, name: str) -> Requirement:
+    def _module(self, plugin: str, name: str) -> Requirement:
         missing, _, _ = self._asked
         ok = name not in missing
         how = "" if ok else f"{self._interpreters.python} -m pip install {_DISTRIBUTIONS.get(name, name)}"
-        return Requirement(plugin.name, "module", name, ok, "", "", "", ok, how)
+        return Requirement(plugin, "module", name, ok, "", "", "", ok, how)
 
     def _binary(self, plugin: Plugin, one: RequiredBinary, *, versions: bool) -> Requirement:
         name = self._settings.text(one.name)
@@ -165,7 +176,8 @@ class RequirementCheck:
             return self._asked[1].get(name) or ""
         if (package := Path(found) / "package.json").is_file():
             return str(json.loads(package.read_bytes()).get("version", ""))
-        return _said_version(found)
+        match = _VERSION.search(_said_version(found))
+        return match[0] if match else ""
 
     def _how(self, one: RequiredBinary, name: str) -> str:
         provider = next((each for each in _ORDER if each in one.providers), "")
@@ -191,23 +203,17 @@ class RequirementCheck:
         return frozenset(missing), distributions, scripts
 
 
-def _programs(plugin: Plugin, interpreters: Interpreters) -> list[str]:
-    return list(dict.fromkeys(name for hook in plugin.hooks if (name := interpreters.named(hook))))
-
-
 _DISTRIBUTIONS = {"abx_plugins": "abx-plugins", "rich_click": "rich-click", "bs4": "beautifulsoup4", "yaml": "pyyaml"}
 
 
-def _modules_of(plugin: Plugin, interpreters: Interpreters) -> list[str]:
-    """Modules that Python hooks import at their top, but for those of Python and those beside them."""
-    found: set[str] = set()
-    for hook in plugin.hooks:
-        if Path(interpreters.named(hook)).name.startswith("python"):
-            found |= _imports(hook.path)
+def _modules_of(plugin: Plugin, hook: HookFile, interpreters: Interpreters) -> list[str]:
+    """Modules that a Python hook imports at its top, but for those of Python and those beside it."""
+    if not Path(interpreters.named(hook)).name.startswith("python"):
+        return []
     beside = {path.stem for path in plugin.directory.glob("*.py")} | {
         path.name for path in plugin.directory.iterdir() if path.is_dir()
     }
-    return sorted(found - beside - sys.stdlib_module_names)
+    return sorted(_imports(hook.path) - beside - sys.stdlib_module_names)
 
 
 def _imports(path: Path) -> set[str]:
@@ -229,14 +235,14 @@ def _node_package(name: str) -> str:
 
 
 def _said_version(program: str) -> str:
+    """What a program says of its version; empty when it says nothing."""
     try:
         said = subprocess.run(
             [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE_S, check=False
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    match = _VERSION.search((said.stdout or said.stderr).decode("utf-8", "replace"))
-    return match[0] if match else ""
+    return (said.stdout or said.stderr).decode("utf-8", "replace")
 
 
 def _at_least(version: str, least: str) -> bool:

@@ -27,7 +27,9 @@ class WatchedTree:
         self, row: Process | None, keepers: tuple[int, ...], command: int, most: int, over: Callable[[int], None]
     ) -> None:
         """`over` is called when all of it together has more than `most` bytes of memory; 0: no limit."""
-        self.row, self.keepers, self.command, self.most, self.over = row, keepers, command, most, over
+        self.row, self.keepers, self.most, self.over = row, keepers, most, over
+        self.entered = {command}
+        """Numbers that have a row already: the hook's own, and those that it named itself."""
         self.seen: dict[tuple[int, int], str] = {}
         """Rows by number and start ticks of what it began; empty for one that was seen once."""
         self.rows = 0
@@ -80,7 +82,7 @@ class TreeWatch:
     def _note(self, tree: WatchedTree, row: Process, members: Mapping[tuple[int, int], LiveProcess]) -> None:
         """A row for each program that was there at the last look, too; the end of those that are gone."""
         for key, one in members.items():
-            if one.pid == tree.command or tree.rows >= _MOST_ROWS:
+            if one.pid in tree.entered or tree.rows >= _MOST_ROWS:
                 continue
             if key not in tree.seen:
                 tree.seen[key] = ""

@@ -10,6 +10,7 @@ from collections import Counter
 from msgspec import Struct
 
 from muniment.errors import ProtocolError, SessionEndedError, UsageError
+from muniment.model.network.live import LogEntry
 from muniment.model.network.sessions import (
     ClaimAnswer,
     ClaimCall,
@@ -204,7 +205,7 @@ class Dispatch:
         idle = sessions.held(self._db, epoch) == len(got)
         kept, back = sift(got, lambda each: is_suspect(each[1].deaths), idle=idle)
         for one, claim in back:
-            self._give_back(one.job, [(claim.page_id, claim.claim_id)], died=False)
+            self._give_back(one.job, [(claim.page_id, claim.claim_id)])
         left = [(one, [claim for of, claim in kept if of is one]) for one, _ in given]
         return [one for one in left if one[1]]
 
@@ -243,19 +244,24 @@ class Dispatch:
         sessions.check_live(self._db, pipeline, epoch)
         work = self._open_jobs.of(call.job)
         mine = [(page, claim) for page, claim in call.claims if session_of(claim) == epoch]
-        given_back = self._give_back(work.job_id, mine, died=call.died)
+        given_back = self._give_back(work.job_id, mine, dead_of=pipeline if call.died else "")
         self._open_jobs.settle(work.job_id)
         return ReleaseAnswer(given_back.total())
 
-    def _give_back(self, job_id: int, claims: list[tuple[int, int]], *, died: bool) -> sessions.GivenBack:
-        given_back = self._gave_back(job_id, claims, died)
+    def _give_back(self, job_id: int, claims: list[tuple[int, int]], dead_of: str = "") -> sessions.GivenBack:
+        """Take pages back; `dead_of`: the pipeline whose worker has died with them."""
+        given_back = self._gave_back(job_id, claims, dead_of)
         self._open_jobs.add(given_back)
         return given_back
 
     @retrying_transaction
-    def _gave_back(self, job_id: int, claims: list[tuple[int, int]], died: bool) -> sessions.GivenBack:
+    def _gave_back(self, job_id: int, claims: list[tuple[int, int]], dead_of: str) -> sessions.GivenBack:
         with self._db.transaction():
-            return sessions.release(self._db, job_id, claims, died=died)
+            given_back = sessions.release(self._db, job_id, claims, died=bool(dead_of))
+            if dead_of and given_back:
+                line = f"A worker of {dead_of} died; pages that it gives back: {given_back.total()}."
+                self._open_jobs.of(job_id).say([LogEntry(self._clock.now(), line)])
+        return given_back
 
     def lost(self, pipeline: str, epoch: int, call: LostCall) -> LostAnswer:
         """Have pages wait again whose captures are gone from a pipeline's disk."""

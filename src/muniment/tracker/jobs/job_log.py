@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import Text, bindparam, func, literal_column, select, update
 
+from muniment.model.host import origin_within
 from muniment.model.network.live import LogEntry
 from muniment.model.page import PageResult
 from muniment.model.queue import Totals
-from muniment.tracker.db.database import BatchInsert, Database, Prepared, retrying_transaction
+from muniment.model.url import host_of, origin_of
+from muniment.rules.skip_causes import DEAD
+from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, retrying_transaction
 from muniment.tracker.jobs.audit import changes_of
 from muniment.tracker.schema.live import job_log, live_jobs
+from muniment.tracker.schema.tables import hosts, pages
 
 __all__ = [
     "BEGUN",
@@ -37,6 +41,26 @@ _AFTER = Prepared(
     .where(job_log.c.job_id == bindparam("job"), job_log.c.seq > bindparam("after"), job_log.c.seq <= bindparam("end"))
     .order_by(job_log.c.seq),
     "job", "after", "end",
+)  # fmt: skip
+
+
+_HOSTS = Lookup(
+    select(pages.c.id, pages.c.url, hosts.c.id, hosts.c.name).join(
+        hosts, (hosts.c.job_id == pages.c.job_id) & (hosts.c.id == pages.c.host_id)
+    ),
+    pages.c.job_id,
+    pages.c.id,
+)
+_SPACE = literal_column("' '", Text())
+_GIVEN_UP = Prepared(
+    update(hosts)
+    .where(
+        hosts.c.job_id == bindparam("job"),
+        hosts.c.id == bindparam("host"),
+        _SPACE.concat(hosts.c.given_up).concat(_SPACE).not_like(bindparam("known", type_=Text())),
+    )
+    .values(given_up=func.trim(hosts.c.given_up.concat(_SPACE).concat(bindparam("origin", type_=Text())))),
+    "origin", "job", "host", "known",
 )  # fmt: skip
 
 
@@ -62,7 +86,8 @@ class LogRows:
 
     def write(self, pages: Sequence[PageResult], skipped: Sequence[tuple[str, str]] = ()) -> None:
         """Write what became of pages, and what is left out, within the caller's transaction."""
-        add_entries(self._db, self._job_id, self._text.of_pages(pages, skipped, reports=self.reports), self._text)
+        made = self._text.of_pages(pages, skipped, reports=self.reports)
+        add_entries(self._db, self._job_id, [*made, *_given_up(self._db, self._job_id, pages)], self._text)
 
     def say(self, lines: Sequence[LogEntry]) -> None:
         """Write lines for operators within the caller's transaction."""
@@ -76,6 +101,24 @@ class LogRows:
 
     def commit(self, totals: Totals) -> None:
         """Nothing: who reads it reads what is committed."""
+
+
+def _given_up(db: Database, job_id: int, results: Sequence[PageResult]) -> list[LogEntry]:
+    """A line for each origin that these pages are the first to give up, within the caller's transaction."""
+    why = {page.page_id: page for page in results if (page.refused or page.error).startswith(f"{DEAD}: ")}
+    found = db.lookup(_HOSTS, job_id, sorted(why)) if why else []
+    # of several pages the first says it
+    first = {(host_id, origin_within(name, url)): (page_id, url) for page_id, url, host_id, name in sorted(found)[::-1]}
+    # hosts in order, so that two servers never wait for each other
+    return [
+        _is_given_up(origin_of(url), why[page_id])
+        for (host_id, origin), (page_id, url) in sorted(first.items())
+        if db.changed(_GIVEN_UP, [(origin, job_id, host_id, f"% {origin} %")])
+    ]
+
+
+def _is_given_up(origin: str, page: PageResult) -> LogEntry:
+    return LogEntry(page.finished_at, f"Pause of {host_of(origin)}: {origin}: {page.refused or page.error}.")
 
 
 def add_entries(db: Database, job_id: int, entries: Sequence[LogEntry], text: EntryText) -> None:

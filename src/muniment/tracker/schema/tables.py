@@ -147,6 +147,7 @@ ROUNDS_WORDS = "later rounds that it was taken into, after its tries were used u
 PATHS_WORDS = "path prefixes that belong to the site, one a line; / is the whole host; empty: not on the site"
 THROTTLED_WORDS = "answers of 429 and 503 that used up no try"
 ANSWERED_WORDS = "its origins that answered in this job, by scheme and given port, as: http https:8443"
+GIVEN_UP_WORDS = "those of its origins of which the log of a fleet's job says that they were given up, as in `answered`"
 DEATHS_WORDS = "workers that died while they held it, since it was finished last; at three it is given up"
 
 hosts = Table(
@@ -161,6 +162,7 @@ hosts = Table(
     Column("wait_reason", Text, nullable=False, server_default="", comment="why; empty without a wait"),
     Column("strikes", SmallInteger, nullable=False, server_default="0", comment="bad answers in a row: back-off"),
     Column("answered", Text, nullable=False, server_default="", comment=ANSWERED_WORDS),
+    Column("given_up", Text, nullable=False, server_default="", comment=GIVEN_UP_WORDS),
     Index("uq_hosts_job_id_name", "job_id", "name", unique=True, info={"serves": "the number of a host by its name"}),
     sqlite_with_rowid=False,
     info={"holds": "hosts of a job: where politeness lives"},
