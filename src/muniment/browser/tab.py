@@ -19,7 +19,7 @@ __all__ = ["DOCUMENTS", "WINDOW", "Tab", "source"]
 
 _WORLD = "muniment"
 DOCUMENTS = [{"resourceType": "Document", "requestStage": "Request"}]
-"""What `Fetch.enable` has wait for us. While it does, each request of a page costs the browser half as much again."""
+"""What waits for us while the domain Fetch is on: each request of a page costs the browser half as much again then."""
 WINDOW = "__munimentWindow"
 """The binding by which a page names the window that it would have opened."""
 

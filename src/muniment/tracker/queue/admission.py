@@ -227,10 +227,6 @@ class Admission:
         left = {page: [key for key in keys if self._word(key) is None] for page, keys in missing.items()}
         return {page: keys for page, keys in left.items() if keys}
 
-    def pages_of(self, keys: Iterable[bytes]) -> list[int]:
-        """The page of each key among the outlinks that this transaction took in."""
-        return [page_of(word) for key in keys if (word := self._word(key)) is not None]
-
     def mark_dirty(self, page_id: int) -> None:
         """Note a page for the next update of depths: its children may come nearer, or its links were never recorded."""
         self._db.many(_DIRTY, [(self._job_id, page_id)])
@@ -247,7 +243,7 @@ class Admission:
         return shown
 
     def not_shown(self, via_id: int | None, host_id: int) -> None:
-        """A new page, which that one led to, is no requisite that others wait for: it has been captured."""
+        """One page less, which that one led to: it has been captured."""
         if via_id is not None and self._shown.get((via_id, host_id), 0) > 0:
             self._shown[via_id, host_id] -= 1
 

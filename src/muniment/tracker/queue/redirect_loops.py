@@ -166,7 +166,7 @@ class RedirectLoops:
         along = {key: (page, way) for page in finished for key, way in _along(page)}
         if not along:
             return Counter()
-        got = dict(zip(self._admission.pages_of(along), along.values(), strict=True))
+        got = {page_id: along[key] for key, page_id, _ in self._admission.keys.find(list(along))}
         changes: Counter[int] = Counter()
         done, tries = [], []
         for page_id, host_id, via_id, *hops in self._db.lookup(_WAITING, self._job_id, sorted(got)):
