@@ -5,18 +5,19 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 
 from muniment.clock import monotonic, now_ms
 from muniment.live import layout
-from muniment.live.endings import ABORTED_S, COUNTERS, KEPT_S, add_notice, end_record
+from muniment.live.endings import ABORTED_S, COUNTERS, KEPT_S, add_notice, end_record, rest_of
 from muniment.live.ident import candidates
+from muniment.live.layout import ReadFirst
 from muniment.live.link import Client, carry_out, carry_out_for, plain, text_of, texts, typed
 from muniment.live.ports import EntryReader, JobPort, PlaneOptions, ReadLog
 from muniment.live.steered_settings import SteeredSettings
-from muniment.live.steering import AGE, READ, whole_number
+from muniment.live.steering import READ, whole_number
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.network.live import LiveJob, LogState
 
@@ -36,25 +37,7 @@ _OTHER_PROGRAMS = ("grabber", "youtube_dl")
 """Fields that ask for programs of ArchiveBot's pipelines."""
 _MOST_SAID, _MOST_ANNOUNCED, _MOST_NAME = 1000, 1000, 60
 _ANNOUNCED_S = 30 * 86_400
-
-
-class Fields(NamedTuple):
-    """The fields of a record that are read before it is written."""
-
-    url: bytes | None
-    counted: bytes | None
-    log_score: bytes | None
-    heartbeat: bytes | None
-    trimmed: bytes | None
-    age: bytes | None
-    pipeline_id: bytes | None
-    grabber: bytes | None
-    youtube_dl: bytes | None
-
-
-_FIRST = ("url", "counted", "log_score", "heartbeat", "last_trimmed_log_entry", AGE, "pipeline_id", *_OTHER_PROGRAMS)
-_ASKED = 5
-"""Commands that ask for what is there of a job."""
+_ASKED = 5  # commands, for what is there of a job
 
 
 class Arrival(Struct):
@@ -154,7 +137,7 @@ class JobSync:
 
     def ask_first(self, pipe: Any, job: LiveJob) -> None:
         """As a part of a batch: ask what a server has of it."""
-        pipe.hmget(job.ident, _FIRST)
+        pipe.hmget(job.ident, ReadFirst._fields)
         pipe.hgetall(layout.own_key(job.ident))
         pipe.smembers(layout.own_ignores_key(job.ident))
         for key in (layout.QUEUED, layout.ANNOUNCED):
@@ -164,7 +147,7 @@ class JobSync:
         """Write all of it, as a part of a step, by what the server has."""
         job, (fields, copy, patterns, *announced) = arrival.job, found
         self._server = server
-        there = Fields(*(fields or [None] * len(_FIRST)))
+        there = ReadFirst(*(fields or [None] * len(ReadFirst._fields)))
         if not arrival.ended:
             self._say_first(job, there)
         self.settings.ident = job.ident
@@ -172,15 +155,16 @@ class JobSync:
         known = there.url is not None and job.epoch == server and not arrival.ended
         if known:
             self.settings.remember(copy or {}, patterns or (), job)
-        # a record that has expired does not say what the counts have
-        counted = job.counted if there.url is None and _same_data(job.epoch, server) else ""
+        # a record that has expired does not say what the counts have; a server that began anew has the same data
+        same = job.epoch.partition("/")[0] == server.partition("/")[0]
+        counted = job.counted if there.url is None and same else ""
         self._write_all(pipe, arrival, there, anew=not known, counted=counted)
         if not arrival.ended and self._options.announce != "off" and all(score is None for score in announced):
             self._announce(pipe, job)
         # what others changed meanwhile is in what is known
         self._due = known
 
-    def _say_first(self, job: LiveJob, there: Fields) -> None:
+    def _say_first(self, job: LiveJob, there: ReadFirst) -> None:
         """Say that it arrives, and which programs the record asks for that Muniment does not run."""
         if self.ident:
             return
@@ -189,7 +173,7 @@ class JobSync:
             if program:
                 self.say(f"{name}={program[:_MOST_NAME]} has no effect: Muniment does not run it.")
 
-    def _write_all(self, pipe: Any, arrival: Arrival, there: Fields, *, anew: bool, counted: str) -> None:
+    def _write_all(self, pipe: Any, arrival: Arrival, there: ReadFirst, *, anew: bool, counted: str) -> None:
         ident, log, state, job, lines = (
             self.ident,
             layout.log_key(self.ident),
@@ -202,7 +186,7 @@ class JobSync:
         missing = state.position.score - (whole_number(text_of(there.log_score)) or 0)
         if not anew and 0 <= missing <= len(lines):
             lines = lines[len(lines) - missing :]
-            self._trimmed = whole_number(text_of(there.trimmed)) or 0
+            self._trimmed = whole_number(text_of(there.last_trimmed_log_entry)) or 0
         else:
             pipe.delete(log)
             self._trimmed = arrival.before
@@ -212,9 +196,11 @@ class JobSync:
         sums = self._sums(state, state.position.score)
         pipe.hset(ident, mapping=layout.begun_fields(job, ident, self.pipeline_id) | sums)
         if anew:
-            self.settings.put(pipe, job, max(job.age, whole_number(text_of(there.age)) or 0, self.settings.age))
+            self.settings.put(
+                pipe, job, max(job.age, whole_number(text_of(there.settings_age)) or 0, self.settings.age)
+            )
         if arrival.ended:
-            end_record(pipe, ident, *_rest(job))
+            end_record(pipe, ident, *rest_of(job))
         pipe.publish(layout.UPDATES, ident)
         self._report(pipe, state, written=True)
         self._sent, self._score = (state, self.queued), state.position.score
@@ -394,21 +380,9 @@ class JobSync:
             self._log.say(text)
 
 
-def _rest(job: LiveJob) -> tuple[dict[str, str], int]:
-    """The last fields of a job that has ended, and for how many seconds its record stays."""
-    ended_at = job.finished_at or now_ms()
-    kept_s = KEPT_S - (now_ms() - ended_at) // 1000
-    return {"finished_at": f"{ended_at / 1000:.3f}", "counted": job.outcome}, max(1, kept_s)
-
-
 def _in_a_while() -> float:
     """When everything is read again: not of many jobs at once."""
     return monotonic() + random.uniform(_ALL_AGAIN_S / 2, _ALL_AGAIN_S)
-
-
-def _same_data(one: str, other: str) -> bool:
-    """Whether two states of servers are of one database, whose server may have begun anew."""
-    return one.partition("/")[0] == other.partition("/")[0]
 
 
 def _announcement(job: LiveJob) -> str:
