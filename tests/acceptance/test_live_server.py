@@ -29,7 +29,7 @@ from muniment.tracker.jobs import job_log
 from muniment.tracker.open import StartPages, submit_job
 
 MOST, PART, PARTS = 100_000, 4000, 27
-IDLE = 300
+IDLE = 150
 
 
 @pytest.mark.long

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import uuid
 from collections.abc import Callable
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -63,23 +65,74 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> TrackerPlace:
     return TrackerPlace(tmp_path, request.getfixturevalue("postgres").create(f"schema_{uuid.uuid4().hex}"), "p" * 32)
 
 
+def engine_of(dialect: str, where: str) -> Engine:
+    url = f"sqlite:///{where}" if dialect == "sqlite" else make_url(where).set(drivername="postgresql+psycopg")
+    return create_engine(url)
+
+
 @pytest.fixture
 def engine(place: TrackerPlace) -> Any:
-    url = make_url(place.database).set(drivername="postgresql+psycopg") if place.database else f"sqlite:///{place.file}"
-    engine = create_engine(url)
+    engine = engine_of("postgresql", place.database) if place.database else engine_of("sqlite", str(place.file))
     yield engine
     engine.dispose()
 
 
-def migrate_to(engine: Engine, revision: str, *rows: tuple[str, dict[str, Any]]) -> None:
-    """Bring a database to an earlier revision, and put rows into it."""
+def upgrade(engine: Engine, revision: str) -> None:
     to = config()
     with engine.connect() as connection:
         to.attributes["connection"] = connection
         command.upgrade(to, revision)
-        for statement, values in rows:
-            connection.execute(text(statement), values)
         connection.commit()
+
+
+def replace_database(engine: Engine, template: str) -> None:
+    """Put a copy of a database in the place of the engine's."""
+    admin = create_engine(engine.url.set(database="postgres"), isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {engine.url.database}"))
+        connection.execute(text(f"CREATE DATABASE {engine.url.database} TEMPLATE {template}"))
+    admin.dispose()
+
+
+@pytest.fixture(scope="module")
+def empty_at(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], str]:
+    """Where an empty tracker of a revision is kept, to be copied: each is made of the one before."""
+    folder = tmp_path_factory.mktemp("revisions")
+
+    @cache
+    def made(dialect: str, revision: str) -> str:
+        at = REVISIONS.index(revision)
+        before = made(dialect, REVISIONS[at - 1]) if at else ""
+        if dialect == "sqlite":
+            where = kept = str(folder / revision)
+            if before:
+                shutil.copyfile(before, where)
+        else:
+            kept = f"revision_{revision}"
+            where = request.getfixturevalue("postgres").create(kept, before or "template0")
+        engine = engine_of(dialect, where)
+        upgrade(engine, revision)
+        engine.dispose()
+        return kept
+
+    return made
+
+
+@pytest.fixture
+def migrate_to(empty_at: Callable[[str, str], str], place: TrackerPlace, engine: Engine) -> Callable[..., None]:
+    """`migrate_to("0010", row, ...)`: the place has a tracker of that revision with these rows."""
+
+    def migrate(revision: str, *rows: tuple[str, dict[str, Any]]) -> None:
+        kept = empty_at(engine.dialect.name, revision)
+        if place.database:
+            replace_database(engine, kept)
+        else:
+            shutil.copyfile(kept, place.file)
+        with engine.begin() as connection:
+            for statement, values in rows:
+                connection.execute(text(statement), values)
+
+    return migrate
 
 
 def job_of_revision(revision: str, settings: str = "{}") -> tuple[str, dict[str, Any]]:
@@ -169,9 +222,9 @@ def test_the_revision_of_the_code_is_the_head() -> None:
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_a_tracker_of_every_revision_is_brought_up_to_date(place: TrackerPlace, engine: Engine, revision: str) -> None:
+def test_a_tracker_of_every_revision_is_brought_up_to_date(place: TrackerPlace, migrate_to: Any, revision: str) -> None:
     """And keeps its job, with its sums."""
-    migrate_to(engine, revision, job_of_revision(revision))
+    migrate_to(revision, job_of_revision(revision))
     with closing(opened(place)) as db:
         kept = db.connection.execute(text("SELECT name, state FROM jobs")).all()
         sums = db.connection.execute(text("SELECT pages_captured, pages_failed, payload_bytes FROM job_sums")).all()
@@ -181,9 +234,11 @@ def test_a_tracker_of_every_revision_is_brought_up_to_date(place: TrackerPlace, 
     assert now == SCHEMA_REVISION
 
 
-def test_requisites_that_an_older_tracker_left_waiting_go_first(place: TrackerPlace, engine: Engine) -> None:
+def test_requisites_that_an_older_tracker_left_waiting_go_first(
+    place: TrackerPlace, engine: Engine, migrate_to: Any
+) -> None:
     """As far as they were not asked for, and without the sitemaps."""
-    migrate_to(engine, "0012", job_of_revision("0012"), *(page_before_keys(n, bytes([n]) * 16) for n in range(1, 6)))
+    migrate_to("0012", job_of_revision("0012"), *(page_before_keys(n, bytes([n]) * 16) for n in range(1, 6)))
     changed = {
         2: "requisite_hops = 5",
         3: "requisite_hops = 6",
@@ -238,10 +293,12 @@ def test_every_word_of_a_state_is_explained_where_it_is_defined(words):
 
 
 @pytest.mark.parametrize("revision", [revision for revision in REVISIONS if revision < "0011"])
-def test_urls_of_an_older_tracker_are_known(place: TrackerPlace, engine: Engine, revision: str) -> None:
+def test_urls_of_an_older_tracker_are_known(
+    place: TrackerPlace, engine: Engine, migrate_to: Any, revision: str
+) -> None:
     """Revision 0011 gave them a table; no two pages of a job have one URL."""
     kept = [(1, b"b" * 16), (2, b"a" * 16), (3, bytes(range(16)))]
-    migrate_to(engine, revision, job_of_revision(revision), *(page_before_keys(*page) for page in kept))
+    migrate_to(revision, job_of_revision(revision), *(page_before_keys(*page) for page in kept))
     with closing(opened(place)) as db:
         found = db.connection.execute(text("SELECT page_id, key FROM page_keys ORDER BY page_id")).all()
     assert [(number, bytes(key)) for number, key in found] == kept
@@ -270,8 +327,10 @@ opened(TrackerPlace(Path(directory), database, place_id))
 @pytest.mark.parametrize(
     "words", ["CREATE TABLE page_keys", "INSERT INTO page_keys", "DROP INDEX uq_pages_job_id_key", "UPDATE alembic"]
 )
-def test_a_migration_that_is_killed_did_not_take_place(place: TrackerPlace, engine: Engine, words: str) -> None:
-    migrate_to(engine, "0010", job_of_revision("0010"), page_before_keys(1, b"a" * 16))
+def test_a_migration_that_is_killed_did_not_take_place(
+    place: TrackerPlace, engine: Engine, migrate_to: Any, words: str
+) -> None:
+    migrate_to("0010", job_of_revision("0010"), page_before_keys(1, b"a" * 16))
     look: Callable[[Engine], Any] = catalogue if place.database else statements
     before = look(engine)
     engine.dispose()
@@ -293,8 +352,8 @@ def test_a_tracker_of_a_newer_program_is_not_read(place: TrackerPlace, engine: E
 
 
 @pytest.mark.parametrize("place", ["postgresql"], indirect=True)
-def test_tables_are_not_changed_under_an_older_program(place: TrackerPlace, engine: Engine) -> None:
-    migrate_to(engine, "0010", job_of_revision("0010"))
+def test_tables_are_not_changed_under_an_older_program(place: TrackerPlace, engine: Engine, migrate_to: Any) -> None:
+    migrate_to("0010", job_of_revision("0010"))
     with engine.connect() as older:
         # as each process that writes does, whatever its revision
         older.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": 0x4D75 << 48 | 1 << 47 | 1})
@@ -306,9 +365,11 @@ def test_tables_are_not_changed_under_an_older_program(place: TrackerPlace, engi
 
 
 @pytest.mark.parametrize(("before", "after"), [("null", []), ('"socks5h://p:1"', ["socks5h://p:1"])])
-def test_the_proxy_of_an_older_job_is_the_only_one(engine: Engine, before: str, after: list[str]) -> None:
+def test_the_proxy_of_an_older_job_is_the_only_one(
+    engine: Engine, migrate_to: Any, before: str, after: list[str]
+) -> None:
     """Revision 0003 turned the setting into a list."""
-    migrate_to(engine, "0001", job_of_revision("0001", f'{{"out":"o","proxy":{before}}}'))
+    migrate_to("0001", job_of_revision("0001", f'{{"out":"o","proxy":{before}}}'))
     migrate.upgrade(engine, "old")
     with engine.connect() as connection:
         kept = json.loads(connection.execute(text("SELECT settings FROM jobs")).scalar_one())

@@ -1,6 +1,6 @@
 """Kills of renderers, browsers, workers and the orchestrator at random moments of a crawl that renders its pages.
 
-`MUNIMENT_BROWSER_KILLS=50` makes fifty of them instead of twelve.
+`MUNIMENT_BROWSER_KILLS=50` makes fifty of them instead of eight.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from forked import Forked
 
 pytestmark = pytest.mark.long
 
-KILLS = int(os.environ.get("MUNIMENT_BROWSER_KILLS", "12"))
+KILLS = int(os.environ.get("MUNIMENT_BROWSER_KILLS", "8"))
 SEED = int(os.environ.get("MUNIMENT_KILL_SEED", "1"))
-PAGES = 20 + 3 * KILLS
+PAGES = 12 + 3 * KILLS
 KINDS = ("renderer", "browser", "worker", "orchestrator")
 OPTIONS = ("--browser", "--tabs", "3", "--workers", "2", "--tries", "20", "--behaviors", "none")
 WORDS = b"word " * 60

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.gated_site import GatedSite
 
+from forked import ForkedWithChildren
 from muniment.tracker.processes.sqlite import open_processes
 
 pytestmark = pytest.mark.long
@@ -31,8 +32,8 @@ echo done > done
 
 @pytest.fixture
 def launch() -> type[subprocess.Popen[str]]:
-    """As users do it: this is about processes."""
-    return subprocess.Popen
+    """What is killed here is the same however Python started."""
+    return ForkedWithChildren
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_hooks_whose_requests_nobody_records_any_more_run_again(muniment: Any, s
     ask = 'echo x >> "$DATA_DIR/begun"; [ -e "$DATA_DIR/go" ] || sleep 1000; curl -sSf "${1#--url=}b" > got'
     command = muniment.start(*hooked(muniment, site, tmp_path, f"#!/bin/sh\n{ask}\n"), "--page-only")
     wait_until((out / "begun").exists)
-    [fetcher] = [one for one in psutil.Process(command.pid).children() if words_of(one)[-1:] == ["worker"]]
+    [fetcher] = [one for one in psutil.Process(command.pid).children() if words_of(one)[3:4] == ["worker"]]
     (out / "go").touch()
     fetcher.kill()
     rows = rows_at_the_end(command, tmp_path)

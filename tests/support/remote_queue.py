@@ -10,8 +10,8 @@ import os
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import partial
-from inspect import signature
+from functools import cache, partial
+from inspect import Signature, signature
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -34,6 +34,24 @@ _SHARE = 0.06
 """Of each of these faults."""
 
 
+class _Wire(msgspec.Struct, frozen=True):
+    """How a call is read on both sides."""
+
+    signature: Signature
+    names: tuple[str, ...]
+    arguments: msgspec.msgpack.Decoder[Any]
+    answer: msgspec.msgpack.Decoder[Any]
+
+
+@cache
+def _wire(name: str) -> _Wire:
+    call = getattr(Queue, name)
+    hints = get_type_hints(call)
+    answer = msgspec.msgpack.Decoder(hints.pop("return"))
+    arguments = msgspec.msgpack.Decoder(tuple[tuple(hints.values())])  # type: ignore[misc]
+    return _Wire(signature(call), tuple(hints), arguments, answer)
+
+
 class RemoteQueue:
     """A queue far away, which is the one of this process in truth."""
 
@@ -51,7 +69,8 @@ class RemoteQueue:
         return partial(self._call, name)
 
     async def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
-        given = signature(getattr(Queue, name)).bind(self, *arguments, **named)
+        wire = _wire(name)
+        given = wire.signature.bind(self, *arguments, **named)
         given.apply_defaults()
         sent = msgspec.msgpack.encode([value for key, value in given.arguments.items() if key != "self"])
         while True:
@@ -66,13 +85,12 @@ class RemoteQueue:
                 self._late.append((name, sent))
             await self._wait()
             if fault != "cut":
-                return msgspec.msgpack.decode(answer, type=get_type_hints(getattr(Queue, name))["return"])
+                return wire.answer.decode(answer)
 
     async def _arrive(self, name: str, sent: bytes) -> bytes:
-        hints = get_type_hints(getattr(Queue, name))
-        del hints["return"]
-        arguments = msgspec.msgpack.decode(sent, type=tuple[tuple(hints.values())])  # type: ignore[misc]
-        answer = msgspec.msgpack.encode(await getattr(self._local, name)(**dict(zip(hints, arguments, strict=True))))
+        wire = _wire(name)
+        arguments = zip(wire.names, wire.arguments.decode(sent), strict=True)
+        answer = msgspec.msgpack.encode(await getattr(self._local, name)(**dict(arguments)))
         if self._late and self._late[0][0] == name and self._late[0][1] != sent:
             await self._arrive_late(*self._late.pop(0))
         return answer

@@ -1,4 +1,6 @@
 """The composition root: builds the edges from settings and joins them. One module per kind of process.
 
-Others import: crawl, dry_run, hook_worker, hooks, hooks_run, processes, request, serve, signals, worker.
+`run` has the order in which a run is set up, `serve` a server, `worker` what a worker process is made of.
+
+Others import: crawl, dry_run_process, hook_worker, hooks, hooks_run, processes, request, serve, signals, worker.
 """

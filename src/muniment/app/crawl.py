@@ -20,7 +20,7 @@ from muniment.http.credentials import Credentials
 from muniment.model.names import is_text, no_text
 from muniment.procs.children.launch import LaunchedWorker, launch_worker
 from muniment.procs.registry import ProcessRegistry
-from muniment.settings.live import parse_roles
+from muniment.settings.live_plane import parse_roles
 from muniment.settings.option_table import Settings
 
 if TYPE_CHECKING:

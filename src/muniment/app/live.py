@@ -26,7 +26,7 @@ from muniment.live.ports import PlaneOptions
 from muniment.live.reaper import Reaper
 from muniment.model.network.live import LiveJob, Outside
 from muniment.settings.environment import operator_name
-from muniment.settings.live import parse_roles
+from muniment.settings.live_plane import parse_roles
 from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import live

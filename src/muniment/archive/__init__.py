@@ -1,4 +1,6 @@
 """WARC writing and reading, the row journal, the capture index, check and repair.
 
+`segment` is the open WARC file, `names` what files are called, `durable` what is on the disk when a call returns.
+
 Others import: durable, event_log, names, segment.
 """

@@ -88,7 +88,7 @@ class Segment:
 
         `earlier` is an earlier capture of the same payload: the exchange becomes a revisit of it, unless it is
         truncated or failed, or, not being `unchanged` from what the seed list knows, no larger than
-        `exchange_records.REVISIT_ABOVE`. An exchange without a header block leaves a row only.
+        `revisits.REVISIT_ABOVE`. An exchange without a header block leaves a row only.
         """
         if not exchange.head:
             failure = exchange.failure or Failure("protocol", "no response header")

@@ -15,6 +15,7 @@ from muniment.browser.faults import BrowserError, CallError
 from muniment.browser.page_events import HEARD, PageEvents
 from muniment.browser.ports import PageAnswer, RenderRequest
 from muniment.browser.rendered import RenderedPage, ScriptOutcome
+from muniment.browser.screenshots import Screenshots
 from muniment.browser.tab import Tab, source
 from muniment.browser.traffic import PageTraffic
 from muniment.clock import monotonic
@@ -26,9 +27,6 @@ _LOOK_AGAIN_S = 0.05
 _LAST_S = 5.0
 """Seconds that are left for a page's last records when its time is over."""
 _LEAST_S = 0.5
-_PICTURE_S = 30.0
-_MOST_PIXELS = 16_384
-_THUMBNAIL = 640
 _MOST_VALUE = 1 << 20
 _NOT_OURS = frozenset({
     "content-length", "transfer-encoding", "content-encoding", "connection", "keep-alive", "trailer",
@@ -46,6 +44,7 @@ class PageRun:
         self.phase = "load"
         self.url, self.began = order.answer.url, monotonic()
         self._deadline = 0.0
+        self._screenshots = Screenshots(tab, order.options, self.result, self._most)
 
     async def run(self) -> RenderedPage:
         """Render the page; raises BrowserError."""
@@ -80,7 +79,7 @@ class PageRun:
         await self._settle()
         events.follows = False
         self.phase = "view"
-        await self._pictures()
+        await self._screenshots.view()
         if options.behaviors and self._left > 0:
             self.phase = "behaviors"
             await self._behave()
@@ -89,15 +88,13 @@ class PageRun:
             self.phase = "custom_js"
             result.script = await self._run_script(scripts)
             await self._settle()
-            if "view" in options.screenshots:
-                await self._picture("customJs", format="png")
+            await self._screenshots.after_script()
         self.phase = "records"
         if self._left <= 0:
             result.state = "time"
             await self._tab.interrupt()
         await self._document()
-        if "full" in options.screenshots:
-            await self._whole_page()
+        await self._screenshots.whole_page()
         with suppress(CallError):
             found = await self._tools.call("Storage.getCookies", {"browserContextId": self._tab.context})
             result.cookies = found["cookies"]
@@ -173,31 +170,6 @@ class PageRun:
         return ScriptOutcome(True, value) if len(value) <= _MOST_VALUE else _failed("too large")
 
     # -- what is taken of it
-
-    async def _pictures(self) -> None:
-        if "view" in self._options.screenshots:
-            await self._picture("view", format="png")
-        if "thumbnail" in self._options.screenshots:
-            width, height = self._options.width, self._options.height
-            clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": _THUMBNAIL / width}
-            await self._picture("thumbnail", format="jpeg", quality=70, clip=clip)
-
-    async def _whole_page(self) -> None:
-        with suppress(CallError):
-            size = (await self._tab.call("Page.getLayoutMetrics", self._most(CALL_S)))["cssContentSize"]
-            width, height = max(self._options.width, min(size["width"], _MOST_PIXELS)), size["height"]
-            clip = {"x": 0, "y": 0, "width": width, "height": max(1, min(height, _MOST_PIXELS)), "scale": 1}
-            await self._picture("fullPage", format="png", captureBeyondViewport=True, clip=clip)
-
-    async def _picture(self, name: str, **arguments: Any) -> None:
-        try:
-            self.result.pictures[name] = await self._tab.picture(self._most(_PICTURE_S), **arguments)
-        except CallError:
-            pass
-        except BrowserError as fault:
-            if fault.kind != "hung":
-                raise
-            await self._tab.interrupt()
 
     async def _document(self) -> None:
         """Links, title, markup and text: of the document and of its frames."""

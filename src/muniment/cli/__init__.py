@@ -1,5 +1,8 @@
 """The command line: parse, call the composition root or a control, render. Each command is imported when it is used.
 
+A module for each command, or a folder; `click_options` makes options of the table of settings, `display` what a crawl
+shows.
+
 Others import: nothing.
 """
 

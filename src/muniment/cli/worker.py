@@ -18,6 +18,6 @@ def worker() -> int:
 @click.command("dry-run", hidden=True)
 def dry_run() -> int:
     """Try rules for the server that launched this process."""
-    from muniment.app.dry_run import run_dry_run  # noqa: PLC0415  (as above)
+    from muniment.app.dry_run_process import run_dry_run  # noqa: PLC0415  (as above)
 
     return run_dry_run()

@@ -17,9 +17,10 @@ from muniment.errors import NotFoundError, TrackerError, UsageError
 from muniment.model.process import Process
 from muniment.procs import stop, sweep
 from muniment.procs.files import STREAMS, ProcessFiles
+from muniment.procs.liveness import LEASE_MS
 from muniment.procs.platform.identity import here, is_own, look, within_reach
 from muniment.procs.stop import is_alive
-from muniment.procs.tree import LEASE_MS, ancestors_of, in_tree_order, is_part
+from muniment.procs.tree import ancestors_of, in_tree_order, is_part
 from muniment.tracker.processes.sqlite import processes_of
 from muniment.tracker.processes.store import ProcessStore
 

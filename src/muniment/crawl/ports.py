@@ -24,7 +24,7 @@ from muniment.model.queue import (
     UpkeepOutcome,
     UpkeepRequest,
 )
-from muniment.rules.robots.rules import RobotsAnswer
+from muniment.rules.robots.validity import RobotsAnswer
 
 __all__ = ["Engine", "Events", "Queue"]
 

@@ -14,7 +14,7 @@ from muniment.model.event import OpenTab, RenderSums
 from muniment.model.host import HostTerms
 from muniment.model.page import Claim, FinishBatch
 from muniment.rules.hosts.politeness import HostSignal
-from muniment.rules.robots.rules import RobotsAnswer
+from muniment.rules.robots.validity import RobotsAnswer
 from muniment.settings.option_table import Settings
 
 __all__ = [

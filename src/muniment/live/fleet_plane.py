@@ -19,8 +19,8 @@ from muniment.live.link import Client, RedisLink, of_another_type, typed
 from muniment.live.pipelines import drop_record, machine_fields, write_record
 from muniment.live.plane_thread import PlaneThread
 from muniment.live.ports import FleetPort, PlaneOptions
+from muniment.live.queues.taker import Taker
 from muniment.live.reaper import Reaper
-from muniment.live.taker import Taker
 from muniment.model.job import JobOutcome
 from muniment.model.network.live import ConnectedPipeline, LiveJob, LogEntry, LogState, ShownJob
 

@@ -15,6 +15,7 @@ from muniment.live.endings import ABORTED_S, COUNTERS, KEPT_S, add_notice, end_r
 from muniment.live.ident import candidates
 from muniment.live.layout import ReadFirst
 from muniment.live.link import Client, carry_out, carry_out_for, plain, text_of, texts, typed
+from muniment.live.log_trimming import MOST_ENTRIES, cuts, trimmed_to
 from muniment.live.ports import EntryReader, JobPort, PlaneOptions, ReadLog
 from muniment.live.steered_settings import SteeredSettings
 from muniment.live.steering import READ, whole_number
@@ -23,11 +24,7 @@ from muniment.model.network.live import LiveJob, LogState
 
 __all__ = ["Arrival", "JobSync", "arrive"]
 
-_MOST_ENTRIES = 100_000
-"""Of a job in Redis, however far others are behind."""
 _BATCH = 5_000
-_TRIM_BY = 500
-"""Entries that are taken out at once, so that not every batch has a command for it."""
 _ALL_AGAIN_S, _READING_S = 30.0, 0.25
 """Between readings of everything, and of what somebody says has changed."""
 _REPORT_S = 5.0
@@ -278,19 +275,15 @@ class JobSync:
 
     @property
     def _cuts(self) -> bool:
-        """Whether the log is cut without a look at what others have read."""
-        return {"analyzer", "broadcaster", "trimmer"} <= self._options.roles
+        return cuts(self._options.roles)
 
     def _trim(self, pipe: Any, score: int) -> None:
-        most = _MOST_ENTRIES
-        if "trimmer" in self._options.roles:
-            most = self._options.keep if self._cuts else max(self._options.keep, score - self._heard)
-        to = score - min(most, _MOST_ENTRIES)
-        if to - self._trimmed >= max(1, min(_TRIM_BY, self._options.keep)):
+        to = trimmed_to(score, self._trimmed, self._heard, self._options.keep, self._options.roles)
+        if to > self._trimmed:
             pipe.zremrangebyscore(layout.log_key(self.ident), "-inf", to)
             if not self._cuts and to > self._heard:
                 self._left_out += to - max(self._trimmed, self._heard)
-                self.say(f"Entries leave Redis before all have read them: it has {_MOST_ENTRIES} at most.")
+                self.say(f"Entries leave Redis before all have read them: it has {MOST_ENTRIES} at most.")
             self._trimmed = to
 
     def _sums(self, state: LogState, score: int) -> dict[str, str]:

@@ -17,7 +17,7 @@ from muniment.model.network.live import (
     QueuedJob,
     ShownJob,
 )
-from muniment.settings.live import ROLES
+from muniment.settings.live_plane import LOG_KEEP, REAP_AFTER_S, ROLES
 
 __all__ = ["EntryReader", "FleetPort", "JobPort", "PlaneOptions", "ReadLog"]
 
@@ -26,10 +26,10 @@ class PlaneOptions(Struct, frozen=True, kw_only=True):
     """How the live plane is run."""
 
     roles: frozenset[str] = frozenset(ROLES)
-    keep: int = 10_000
+    keep: int = LOG_KEEP
     """Entries of a running job's log that stay."""
     announce: str = "queue"
-    reap_after: float = 7200.0
+    reap_after: float = REAP_AFTER_S
     """Seconds without a heartbeat; 0: for ever."""
 
 

@@ -1,4 +1,6 @@
 """Operating-system processes: launching workers, the lock on a directory, and dying with one's parent.
 
-Others import: command_text, files, lock, registry, socket, stop, stop_timeouts, sweep, tree.
+`liveness` has which rows are of living processes, `stop_timeouts` how long each may take to end.
+
+Others import: command_text, files, liveness, lock, registry, socket, stop, stop_timeouts, sweep, tree.
 """

@@ -21,10 +21,10 @@ from muniment.errors import MunimentError, ProcessError
 from muniment.model.process import MachineBinary, Output, Process, ProcessEnding, ProcessType
 from muniment.procs.command_text import plain_text, told_command, told_environment
 from muniment.procs.files import STREAMS, ProcessFiles, summary
+from muniment.procs.liveness import same_process
 from muniment.procs.platform.identity import here, look, started_at, this_machine
 from muniment.procs.platform.linux import RSS_UNIT, unnamed_file
 from muniment.procs.store import Store
-from muniment.procs.tree import same_process
 from muniment.procs.watchdog import Watchdog
 
 __all__ = [

@@ -13,11 +13,12 @@ from muniment.errors import ProcessError, TrackerError
 from muniment.model.process import LiveProcess, Output, Process, ProcessEnding
 from muniment.procs import stop_timeouts
 from muniment.procs.files import ProcessFiles
+from muniment.procs.liveness import same_process
 from muniment.procs.platform.identity import everyone, here, is_own, look, mark_of, send, started_at, within_reach
 from muniment.procs.registry import MARK
 from muniment.procs.shim import AT_ONCE, KEEPS
 from muniment.procs.store import Store
-from muniment.procs.tree import is_part, related, same_process
+from muniment.procs.tree import is_part, related
 
 __all__ = ["conclude", "is_alive", "kill_strays", "members", "stop_tree"]
 

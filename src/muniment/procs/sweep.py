@@ -15,11 +15,11 @@ from muniment.clock import monotonic, now_ms
 from muniment.errors import MunimentError
 from muniment.model.process import LiveProcess, Process, ProcessEnding, ProcessOwners
 from muniment.procs.files import ProcessFiles, ShimReport, remove_profile
+from muniment.procs.liveness import LEASE_MS, judge
 from muniment.procs.platform.identity import booted_at, here, is_own, look, started_at, within_reach
 from muniment.procs.registry import ProcessRegistry
 from muniment.procs.stop import conclude, is_alive, kill_strays
 from muniment.procs.store import Store
-from muniment.procs.tree import LEASE_MS, judge
 
 __all__ = ["KEEP_MS", "SWEEP_S", "SweepReport", "cleanup_stale_running", "prune", "tend"]
 

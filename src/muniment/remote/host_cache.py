@@ -15,7 +15,7 @@ from muniment.model.page import Claim
 from muniment.model.queue import HostPages
 from muniment.remote.host_shares import HostShares
 from muniment.remote.outbox import FinishNews
-from muniment.rules.robots.rules import RobotsAnswer, settled
+from muniment.rules.robots.validity import RobotsAnswer, settled
 
 __all__ = ["HostCache"]
 

@@ -40,7 +40,7 @@ from muniment.remote.job import JobTermsInForce, why_left_out
 from muniment.remote.job_link import JobLink, Releases
 from muniment.remote.outbox import Outbox, TextStore
 from muniment.remote.prefetch_buffer import PrefetchBuffer
-from muniment.rules.robots.rules import RobotsAnswer
+from muniment.rules.robots.validity import RobotsAnswer
 
 __all__ = ["KnownPayloads", "PipelineQueue"]
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from msgspec import UNSET, Struct, structs
 
 from muniment import __version__
+from muniment.settings.live_plane import LOG_KEEP, REAP_AFTER_S, ROLES_HELP
 from muniment.settings.option import Command, DelayRange, Option, OptionKind
 from muniment.settings.rendering import RenderSettings
 
@@ -337,20 +338,15 @@ class Settings(RenderSettings, frozen=True, kw_only=True):
     ] = None
     redis_roles: Annotated[
         str,
-        Option(
-            ("--redis-roles",),
-            "What this process does there: all, or some of analyzer, broadcaster, trimmer, reaper, taker.",
-            "LIST",
-            kind="machine",
-        ),
+        Option(("--redis-roles",), ROLES_HELP, "LIST", kind="machine"),
     ] = "all"
     redis_log_keep: Annotated[
         int, Option(("--redis-log-keep",), "Log entries of a running job that stay in Redis.", "N", kind="machine")
-    ] = 10_000
+    ] = LOG_KEEP
     reap_after: Annotated[
         float,
         Option(("--reap-after",), "Seconds without a heartbeat until a job has failed; 0: never.", "S", kind="machine"),
-    ] = 7200.0
+    ] = REAP_AFTER_S
     announce: Annotated[
         Literal["queue", "feed", "off"],
         Option(("--announce",), "Announce the job there: in the queue of posts, or the feed.", "WAY", kind="machine"),

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from muniment.app.dry_run import DryRuns
+from muniment.app.dry_run_process import DryRuns
 from muniment.app.serve import ServedTracker
 from muniment.clock import now_ms
 from muniment.control.fleet.attempts import AttemptCaptures

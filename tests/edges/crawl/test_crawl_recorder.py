@@ -20,7 +20,7 @@ from muniment.archive.names import OPEN_SUFFIX
 from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl import protocol
-from muniment.crawl.worker import recorder as recorder_module
+from muniment.crawl.worker import warc_rollover
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.recorder import RecordedBatch, Recorder
@@ -99,7 +99,7 @@ def test_the_last_file_is_sealed_by_who_wrote_it_unless_it_is_damaged_or_large(
 ) -> None:
     damaged, left = state == "damaged", state != "whole"
     if state == "large":
-        monkeypatch.setattr(recorder_module, "_WALKED_HERE", 100)
+        monkeypatch.setattr(warc_rollover, "_WALKED_HERE", 100)
     ended: list[tuple[str, bool]] = []
     page = evaluate(claim(URL), exchange(URL, b"a page"), Outlinks(), ReadPolicy(3))
     sealed, being_written = tmp_path / NAME, tmp_path / (NAME + OPEN_SUFFIX)

@@ -17,7 +17,7 @@ from muniment.errors import ProtocolError
 from muniment.model.change import AddIgnore
 from muniment.model.host import HostRecord, HostWaits
 from muniment.model.queue import ChangeRequest, ClaimRequest, FinishRequest, UpkeepRequest
-from muniment.rules.robots.rules import RobotsAnswer
+from muniment.rules.robots.validity import RobotsAnswer
 from muniment.tracker.queue.local import LocalQueue
 
 START, ONE, TWO = site(""), site("one"), site("two")

@@ -16,7 +16,7 @@ from tracker_harness import A, Tracker, site
 
 from muniment.errors import BusyError, TrackerLostError
 from muniment.model.place import TrackerPlace
-from muniment.rules.robots.rules import RobotsAnswer
+from muniment.rules.robots.validity import RobotsAnswer
 from muniment.tracker.connect import opened
 from muniment.tracker.db import database as engine
 from muniment.tracker.db.postgresql import PostgresDatabase

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from tests.support.api_server import Answer, ApiServer
 
-PAGES = int(os.environ.get("MUNIMENT_TEST_PAGES", "20000"))
+PAGES = int(os.environ.get("MUNIMENT_TEST_PAGES", "10000"))
 BATCH, LARGE, HOSTS = 2_000, 10_000, 1000
 
 

@@ -14,7 +14,8 @@ from muniment.crawl.worker import robots as module
 from muniment.crawl.worker.robots import Robots
 from muniment.fetch.client import unreached
 from muniment.model.failure import Failure
-from muniment.rules.robots.rules import STALE_MS, VALID_MS, RobotsAnswer, RobotsRules
+from muniment.rules.robots.rules import RobotsRules
+from muniment.rules.robots.validity import STALE_MS, VALID_MS, RobotsAnswer
 
 PAGE = "https://a.example/private/x"
 RULES = "User-agent: *\nDisallow: /private/\nCrawl-delay: 2\nSitemap: https://a.example/s.xml\n"

@@ -8,7 +8,8 @@ import pytest
 from msgspec import structs
 
 from muniment.model.process import LiveProcess, Process, ProcessPlace
-from muniment.procs.tree import LEASE_MS, ancestors_of, in_tree_order, judge, related, same_process
+from muniment.procs.liveness import LEASE_MS, judge, same_process
+from muniment.procs.tree import ancestors_of, in_tree_order, related
 
 HERE = ProcessPlace("machine", "boot", 1)
 HOUR_MS = 3_600_000

@@ -11,7 +11,8 @@ from protego import Protego
 
 from muniment.rules.robots import groups as robots_groups
 from muniment.rules.robots.groups import LONG, narrowed
-from muniment.rules.robots.rules import RobotsAnswer, RobotsRules
+from muniment.rules.robots.rules import RobotsRules
+from muniment.rules.robots.validity import RobotsAnswer
 
 AGENT = "muniment"
 LINES = st.sampled_from(

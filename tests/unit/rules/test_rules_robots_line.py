@@ -6,7 +6,8 @@ import pytest
 from protego import Protego
 
 from muniment.rules.robots.line import RefusingLine, refusing_line
-from muniment.rules.robots.rules import RobotsAnswer, RobotsRules
+from muniment.rules.robots.rules import RobotsRules
+from muniment.rules.robots.validity import RobotsAnswer
 
 SITE = "https://a.example"
 

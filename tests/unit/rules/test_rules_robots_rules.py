@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from muniment.rules.robots.rules import RobotsAnswer, RobotsRules, addressed, regrouped
+from muniment.rules.robots.rules import RobotsRules, addressed, regrouped
+from muniment.rules.robots.validity import RobotsAnswer
 
 TEXT = "User-agent: {}\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -15,7 +14,7 @@ from muniment.archive.check.boundary import OTHER_DATE, Boundary
 from muniment.archive.check.chain import Chain
 from muniment.archive.check.fault_list import Fault, FaultList
 from muniment.archive.check.ids import CONCURRENT_TO, REFERS_TO, WARCINFO_ID, IdHeaps, IdJudge, IdPlace
-from muniment.archive.check.pool import CheckPool, Enrol
+from muniment.archive.check.pool import CheckPool, Enrol, worthwhile_processes
 from muniment.archive.check.range_checker import FileRange, RangeChecker, RangeReport
 from muniment.archive.index.journal import PARTS, journal_path, journalled_length, read_header
 from muniment.archive.names import OPEN_SUFFIX
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckReport", "Fault", "TornFile", "check", "is_own"]
 
-_WORTH_PROCESSES = 16 << 20
-"""Below so many bytes a directory is checked before other processes have started."""
 _SMALLEST, _LARGEST = 2 << 20, 8 << 20
 """Bytes of a range: small enough that all processes end at nearly the same time."""
 _MOST_WAITING = 32
@@ -164,7 +161,7 @@ class _Checking:
     def run(self, processes: int | None, enrol: Enrol) -> None:
         """Read all files, in this process or in several."""
         total = sum(file.limit for file in self._files)
-        count = processes or ((os.cpu_count() or 1) if total > _WORTH_PROCESSES else 1)
+        count = processes or worthwhile_processes(total)
         size = min(max(total // (8 * count), _SMALLEST), _LARGEST)
         self._first = self._ranges(size)
         if count == 1:

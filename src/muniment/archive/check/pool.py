@@ -22,7 +22,7 @@ from muniment.errors import ArchiveError
 from muniment.lifetime import end_with
 from muniment.model.process import ProcessEnding
 
-__all__ = ["CheckPool", "Enrol", "ProcessRow"]
+__all__ = ["CheckPool", "Enrol", "ProcessRow", "worthwhile_processes"]
 
 _READ = msgspec.msgpack.Decoder(RangeReport)
 _LAST_WORD = msgspec.msgpack.Decoder(tuple[int, ProcessEnding])
@@ -30,6 +30,13 @@ _RSS_UNIT = 1024
 """Bytes that the kernel counts memory in."""
 _MOMENT_S = 0.2
 """In which a signal that went to all of them has come to this process, too."""
+_WORTH_PROCESSES = 16 << 20
+"""Below so many bytes a directory is checked before other processes have started."""
+
+
+def worthwhile_processes(size: int) -> int:
+    """How many processes a check of so many bytes is divided among."""
+    return (os.cpu_count() or 1) if size > _WORTH_PROCESSES else 1
 
 
 class ProcessRow(Protocol):

@@ -16,8 +16,8 @@ from msgspec import Struct
 from muniment.archive.export.gather import WarcFile
 from muniment.archive.export.pages import PackagePages, list_head, page_time
 from muniment.archive.export.target import BlockWriter, FileSums
-from muniment.archive.export.wacz_package import Description, WaczPackage, pieces_of
 from muniment.archive.export.wacz_rows import ArchiveRows
+from muniment.archive.export.wacz_zip import Description, WaczPackage, pieces_of
 from muniment.archive.export.walk import FoundPage, WalkRange, ranges_of, row_of, walk
 from muniment.errors import ArchiveError
 

@@ -1,4 +1,7 @@
 """WARC records as bytes: built, compressed, digested and read again.
 
-Others import: batch_digests, digest_labels, exchange_records, grammar, inflate, members, records, stored, warcinfo.
+`records` has the header fields, `revisits` when a revisit is written, `members` how blocks are compressed.
+
+Others import: batch_digests, digest_labels, exchange_records, grammar, inflate, members, records, revisits, stored,
+warcinfo.
 """

@@ -10,17 +10,15 @@ from muniment.archive.warc import records
 from muniment.archive.warc.digest_labels import sha1_labels, sha1_of
 from muniment.archive.warc.members import Part, deflate_member, deflate_quickly, store_member, stores
 from muniment.archive.warc.records import RECORD_END, ExchangeHeader
+from muniment.archive.warc.revisits import is_revisit
 from muniment.clock import new_record_urn
 from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 
-__all__ = ["LARGE", "REVISIT_ABOVE", "ExchangeRecords", "RecordSource", "build_records", "compress"]
+__all__ = ["LARGE", "ExchangeRecords", "RecordSource", "build_records", "compress"]
 
 RecordSource = tuple[Exchange, PageContext, EarlierCapture | None, bool]
 """What records are made of: the exchange, what is known of it, its earlier capture, and whether it is unchanged."""
-
-REVISIT_ABOVE = 100
-"""Payloads of at most so many bytes are always stored again: a revisit would be no smaller."""
 
 LARGE = 1 << 20
 """Larger blocks are streamed: digested in one pass, compressed in a second."""
@@ -51,7 +49,7 @@ def build_records(sources: Sequence[RecordSource], warcinfo: str) -> list[Exchan
 
     Raises OSError when a large body's file cannot be read.
     """
-    kinds = ["revisit" if _is_revisit(one) else "response" for one in sources]
+    kinds = ["revisit" if is_revisit(one[0], one[2], unchanged=one[3]) else "response" for one in sources]
     digests = [digest for one, kind in zip(sources, kinds, strict=True) for digest in _digests(one[0], kind)]
     labels = sha1_labels(digests)
     return [
@@ -95,13 +93,6 @@ def compress(made: ExchangeRecords) -> None:
     """Make the first record's member; not for a large response."""
     if not made.member:
         made.member = store_member(made.parts) if made.stored else deflate_member(b"".join(made.parts))
-
-
-def _is_revisit(source: RecordSource) -> bool:
-    exchange, _, earlier, unchanged = source
-    if earlier is None or exchange.truncated or exchange.failure is not None:
-        return False
-    return unchanged or (exchange.status != 304 and exchange.body.payload_length > REVISIT_ABOVE)
 
 
 def _digests(exchange: Exchange, kind: str) -> tuple[bytes, bytes, bytes]:

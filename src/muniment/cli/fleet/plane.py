@@ -12,7 +12,7 @@ from muniment.app.inputs.secrets import read_accounts
 from muniment.app.serve import PlaneOrder
 from muniment.live.ports import PlaneOptions
 from muniment.settings.environment import redis_given
-from muniment.settings.live import parse_roles
+from muniment.settings.live_plane import LOG_KEEP, REAP_AFTER_S, ROLES_HELP, parse_roles
 
 __all__ = ["plane_options", "plane_order"]
 
@@ -25,14 +25,19 @@ _OPTIONS = (
         default="all",
         show_default=True,
         metavar="LIST",
-        help="What this process does there: all, or some of analyzer, broadcaster, trimmer, reaper, taker.",
+        help=ROLES_HELP,
     ),
     click.option(
-        "--redis-log-keep", default=10_000, show_default=True, metavar="N", help="Log entries of a job that stay there."
+        "--redis-log-keep",
+        default=LOG_KEEP,
+        show_default=True,
+        metavar="N",
+        help="Log entries of a job that stay there.",
     ),
     click.option(
         "--reap-after",
-        default=7200.0,
+        default=REAP_AFTER_S,
+        show_default="7200, 2 h",
         metavar="S",
         help="Seconds without a heartbeat until a job has failed; 0: never.",
     ),

@@ -1,4 +1,7 @@
 """The orchestrator: hands out pages, decides how hosts are treated, owns workers, files and limits of one run.
 
+`schedule` has which host comes next, `host_policy` its gaps and back-offs (by `rules.hosts`), `limits` when a run
+ends, `workers` how many there are, `warc_files` what becomes of full files.
+
 Others import: limits, loop, seed_feed, warc_files, workers.
 """

@@ -39,7 +39,7 @@ from muniment.rules.hosts.politeness import (
     is_waited_for,
     judge,
 )
-from muniment.rules.robots.rules import RobotsAnswer, settled
+from muniment.rules.robots.validity import RobotsAnswer, settled
 
 __all__ = ["HostPolicy"]
 

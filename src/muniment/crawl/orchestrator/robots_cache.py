@@ -7,7 +7,7 @@ from collections.abc import Callable
 from muniment.clock import now_ms
 from muniment.crawl import protocol
 from muniment.crawl.ports import Queue
-from muniment.rules.robots.rules import VALID_MS, RobotsAnswer, settled
+from muniment.rules.robots.validity import VALID_MS, RobotsAnswer, settled
 
 __all__ = ["RobotsCache"]
 
@@ -15,7 +15,7 @@ Tell = Callable[[int, protocol.RobotsReply], None]
 
 
 class RobotsCache:
-    """Answers workers by number. An answer holds for a day, longer while no new one is available (RFC 9309 §2.4)."""
+    """Answers workers by number. An old answer holds on while no new one is available (RFC 9309 §2.4)."""
 
     def __init__(self, queue: Queue, tell: Tell) -> None:
         self._queue, self._tell = queue, tell

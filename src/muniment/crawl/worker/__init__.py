@@ -1,4 +1,6 @@
 """A worker: fetches the pages that it is given, records them and reports what became of them.
 
+`recorder` has the order of records and finishes, `warc_rollover` when a WARC file is full.
+
 Others import: browser_engine, http_engine, loop, services.
 """

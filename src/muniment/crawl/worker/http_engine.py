@@ -27,7 +27,8 @@ from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.url import host_of, origin_of, url_key
 from muniment.rules.hosts.politeness import HostSignal
-from muniment.rules.robots.rules import DISALLOWED, RobotsAnswer, RobotsRules
+from muniment.rules.robots.rules import DISALLOWED, RobotsRules
+from muniment.rules.robots.validity import RobotsAnswer
 from muniment.rules.rule_engine import IGNORED
 from muniment.rules.session_ids import page_key
 from muniment.rules.sitemaps import reads_sitemaps, sitemap_places

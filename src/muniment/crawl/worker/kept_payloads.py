@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from muniment.archive.warc.exchange_records import REVISIT_ABOVE
+from muniment.archive.warc.revisits import REVISIT_ABOVE
 from muniment.model.capture import Capture, EarlierCapture
 from muniment.model.exchange import Exchange
 

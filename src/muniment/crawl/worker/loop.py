@@ -33,7 +33,7 @@ __all__ = ["EngineFactory", "Worker"]
 
 _TICK_S, _ALIVE_EVERY = 0.25, 4
 _OLD_RULES_EVERY = 240
-"""Ticks, about a minute: rules of robots.txt hold for a day."""
+"""Ticks, about a minute: rules of robots.txt hold for hours."""
 EngineFactory = Callable[[EngineServices], Engine]
 
 

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct, structs
 
-from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.segment import Segment
 from muniment.archive.warc.batch_digests import digest_together
 from muniment.archive.warc.exchange_records import LARGE, ExchangeRecords, RecordSource
 from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl.channel import Channel
 from muniment.crawl.pages import Evaluation, Page, Refusal
-from muniment.crawl.protocol import AskFile, AskKnown, FileEnd, FromWorker
+from muniment.crawl.protocol import AskKnown, FromWorker
 from muniment.crawl.worker.evaluate import finished, refused
 from muniment.crawl.worker.kept_payloads import KeptPayloads, payload_digest
-from muniment.errors import ArchiveError
+from muniment.crawl.worker.warc_rollover import WarcRollover
 from muniment.model.capture import Capture, EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import of_this_machine
@@ -44,9 +42,6 @@ _PAGES_A_TURN = 16
 """Light pages recorded before the loop may look at the network again: 1 or 2 ms, 50 ms when all are of a megabyte."""
 _AT_ONCE = 4 << 20
 """Bytes of a body that are recorded within a turn of the loop: some 50 ms."""
-
-_WALKED_HERE = 3 << 29
-"""Bytes of the largest file that a worker walks itself: for its end it has at least 20 s, on any disk."""
 
 Known = dict[bytes, EarlierCapture]
 T = TypeVar("T")
@@ -67,7 +62,7 @@ class RecordedBatch(Struct, frozen=True):
 
 
 class Recorder:
-    """Owns the worker's one open WARC."""
+    """Takes pages in, and gives them in batches once their records are synced."""
 
     def __init__(
         self,
@@ -81,8 +76,7 @@ class Recorder:
     ) -> None:
         """With `every_body`, a body that this directory keeps already is stored again, too; `hooked`: hooks are on."""
         self._every_body = every_body
-        self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
-        self._channel = channel
+        self._channel, self._file = channel, WarcRollover(out, info, warc_size, channel)
         self._hooked = hooked
         self._captured: list[CapturedPage] = []
         self._ready: list[Page] = []
@@ -91,8 +85,6 @@ class Recorder:
         self._kept = KeptPayloads()
         self._wake, self._taken = asyncio.Event(), asyncio.Event()
         self._closing = False
-        self._segment: Segment | None = None
-        self._ended: list[str] = []
         self._rows: list[ExchangeRow] = []
         """Of the exchanges that were recorded before a page, or without one: they go out with the next page."""
         self.enough = 1
@@ -143,14 +135,10 @@ class Recorder:
         while await self._some():
             batch, self._ready = self._ready[:_MOST_PAGES], self._ready[_MOST_PAGES:]
             yield await self._record(batch)
-            self._send_ends()
+            self._file.send_ends()
             for page in batch:
                 _close(page)
-        if self._segment is not None:
-            last = self._segment
-            await self._end(last)
-            await self._walk(last)
-        self._send_ends()
+        await self._file.close()
 
     def close(self) -> None:
         """Record what is ready, then end."""
@@ -185,8 +173,7 @@ class Recorder:
         if self._rows and results:
             results[0] = structs.replace(results[0], exchanges=(*self._rows, *results[0].exchanges))
             self._rows.clear()
-        if self._segment is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
+        await self._file.sync()
         self._kept.synced()
         captured, self._captured = self._captured, []
         return RecordedBatch(batch, results, captured, self._kept.take_news() if batch else [], reports)
@@ -204,7 +191,7 @@ class Recorder:
         light = {at: page for at, page in enumerate(pages) if isinstance(page, Evaluation) and _is_light(page.exchange)}
         made: dict[int, ExchangeRecords] = {}
         if light:
-            segment = await self._open_segment()
+            segment = await self._file.segment()
             prepared = segment.prepare([_source(page, earlier) for page in light.values()])
             made = dict(zip(light, prepared, strict=True))
         results = []
@@ -212,9 +199,9 @@ class Recorder:
             if isinstance(page, Refusal):
                 results.append(refused(page))
             elif at in made and not (page.before or page.resources):
-                results.append(self._write(await self._open_segment(), page, earlier, made[at]))
+                results.append(self._write(await self._file.segment(), page, earlier, made[at]))
             else:
-                results.append(await self._written(await self._open_segment(), page, earlier, made.get(at)))
+                results.append(await self._written(await self._file.segment(), page, earlier, made.get(at)))
                 await asyncio.sleep(0)
         return results
 
@@ -266,41 +253,11 @@ class Recorder:
     async def _record_aside(self, exchange: Exchange, context: PageContext, earlier: Known) -> Capture:
         digest = payload_digest(exchange) if context.page_id and not self._every_body else b""
         known = (self._kept.get(digest) or earlier.get(digest)) if digest else None
-        write = (await self._open_segment()).write
+        write = (await self._file.segment()).write
         capture = await _beside_loop(write, exchange, context, known, size=_size_of(exchange))
         if digest and capture.record_type == "response":
             self._kept.add(digest, capture)
         return capture
-
-    async def _open_segment(self) -> Segment:
-        if self._segment is not None and self._segment.size >= self._warc_size:
-            await self._end(self._segment)
-        if self._segment is None:
-            name = (await self._channel.ask(AskFile())).name
-            self._segment = Segment.open(self._out, self._parts, name, self._info)
-        return self._segment
-
-    async def _end(self, segment: Segment) -> None:
-        self._segment = None
-        await asyncio.get_running_loop().run_in_executor(None, segment.end)
-        self._ended.append(segment.name)
-
-    async def _walk(self, segment: Segment) -> None:
-        """Walk and seal the last file beside the other workers' (decision 0142).
-
-        One that cannot be sealed stays open: the join of the index walks it again, and reports why.
-        """
-        if segment.size <= _WALKED_HERE:
-            with suppress(ArchiveError):
-                await asyncio.get_running_loop().run_in_executor(
-                    None, verify_and_seal, self._out, self._parts, segment.name
-                )
-
-    def _send_ends(self) -> None:
-        # after the finish of its pages: a damaged file must not be reported before them
-        ended, self._ended = self._ended, []
-        for name in ended:
-            self._channel.send(FileEnd(name))
 
 
 def _close(page: Page) -> None:

@@ -17,7 +17,8 @@ from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
 from muniment.model.url import origin_of, resolve
 from muniment.rules.robots.groups import LONG
-from muniment.rules.robots.rules import MOST_BYTES, STALE_MS, RobotsAnswer, RobotsRules, product_token, settled
+from muniment.rules.robots.rules import MOST_BYTES, RobotsRules, product_token
+from muniment.rules.robots.validity import STALE_MS, RobotsAnswer, settled
 
 __all__ = ["Learnt", "Robots"]
 

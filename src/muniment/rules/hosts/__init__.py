@@ -1,4 +1,6 @@
 """How hosts are treated: what an answer means for its host, and how many requests may be in flight.
 
+`politeness` has back-offs, pauses, Retry-After and Crawl-delay.
+
 Others import: inflight, job_waits, politeness.
 """

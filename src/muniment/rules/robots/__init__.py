@@ -1,4 +1,6 @@
 """robots.txt and robots meta words (RFC 9309).
 
-Others import: directives, groups, line, rules.
+`rules` has what a file allows, `validity` for how long an answer holds.
+
+Others import: directives, groups, line, rules, validity.
 """

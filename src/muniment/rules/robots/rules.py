@@ -4,54 +4,28 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct
 from protego import Protego
 
-from muniment.model.failure import Failure
 from muniment.rules.robots.groups import narrowed
+from muniment.rules.robots.validity import VALID_MS, RobotsAnswer
 from muniment.rules.robots.words import is_agent_line, is_rule
 
 __all__ = [
     "DISALLOWED",
     "MOST_BYTES",
-    "STALE_MS",
-    "VALID_MS",
-    "RobotsAnswer",
     "RobotsRules",
     "addressed",
     "product_token",
     "regrouped",
-    "settled",
 ]
 
 DISALLOWED = "robots: robots.txt disallows it"
 """Why a page is left out that the rules forbid."""
 MOST_BYTES = 512_000
 """Bytes of a robots.txt that are read (RFC 9309 §2.5 asks for at least 500 KiB)."""
-VALID_MS = 24 * 3600 * 1000
-"""How long an answer holds (§2.4)."""
-STALE_MS = 300_000
-"""How long an older answer holds on when the origin gives no new one (§2.4), before it is asked again."""
 _IDLE = re.compile(r"\s*(?:#|$)").match
 _LONGEST_DELAY_S = 300
 """A longer Crawl-delay is cut to this."""
-
-
-class RobotsAnswer(Struct, frozen=True, array_like=True):
-    """The answer of an origin to a request for its robots.txt."""
-
-    status: int
-    """HTTP status after redirects; 0 when no response."""
-    text: str
-    fetched_at: int
-    """Unix ms."""
-    failure: Failure | None = None
-    """Why there was no answer."""
-
-
-def settled(answer: RobotsAnswer) -> bool:
-    """Whether the answer decides: no response, 429 and 5xx mean that nothing may be fetched yet (§2.3.1.4)."""
-    return answer.failure is None and answer.status != 429 and answer.status < 500
 
 
 def product_token(user_agent: str) -> str:

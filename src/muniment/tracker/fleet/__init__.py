@@ -1,6 +1,7 @@
 """Pipelines: who may work for the tracker, their sessions, and which job each slot works at.
 
-`session_leases` has when silent sessions lapse.
+`session_leases` has when silent sessions lapse, `slot_assignments` which job a slot gets, `permits` who may connect
+to a host, `limits` when a job is paused, `tokens` which tokens count.
 
 Others import: dispatch, job_logs, lease_clock, notices, pipelines, session_leases, slot_assignments, tokens.
 """

@@ -21,7 +21,7 @@ from muniment.model.network.sessions import (
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.url import origin_of
 from muniment.rules.hosts.politeness import LONG_MS, is_asked_for
-from muniment.rules.robots.rules import RobotsAnswer
+from muniment.rules.robots.validity import VALID_MS, RobotsAnswer
 from muniment.tracker.db.database import Database, retrying_transaction
 from muniment.tracker.fleet import sessions
 from muniment.tracker.fleet.job_dispatch import JobClaims, JobDispatch, Wanted
@@ -33,8 +33,6 @@ from muniment.tracker.queue.frontier import FinishReport
 
 __all__ = ["PageDelivery"]
 
-_ROBOTS_MS = 24 * 3600 * 1000
-"""An answer that is older is asked for again."""
 _MOST_ROBOTS = 2 << 20
 """Bytes of robots.txt in one answer; a pipeline asks for the rest itself."""
 _ASKED_MS = 1_000
@@ -90,7 +88,7 @@ class PageDelivery:
         left = _MOST_ROBOTS
         for origin in dict.fromkeys(origin_of(claim.url) for claim in claims if not claim.barred):
             answer = work.frontier.robots.find(origin)
-            if answer is not None and now - answer.fetched_at < _ROBOTS_MS and len(answer.text) <= left:
+            if answer is not None and now - answer.fetched_at < VALID_MS and len(answer.text) <= left:
                 found[origin] = RobotsFile(answer.status, answer.text, max(0, now - answer.fetched_at))
                 left -= len(answer.text)
         return found

@@ -27,7 +27,7 @@ from muniment.model.queue import (
     UpkeepOutcome,
     UpkeepRequest,
 )
-from muniment.rules.robots.rules import RobotsAnswer
+from muniment.rules.robots.validity import RobotsAnswer
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import Rejudging
 from muniment.tracker.queue.seeds import SeedStore

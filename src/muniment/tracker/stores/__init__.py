@@ -1,4 +1,6 @@
 """What the tracker keeps beside pages: hosts, robots.txt, cookies, results.
 
+One module for each; `seen_cache` has which URLs are known.
+
 Others import: cookies, hooks, hosts, id_blocks, payload_file, results, robots, seen_cache, text_file.
 """

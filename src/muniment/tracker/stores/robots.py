@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import bindparam, select
 
-from muniment.rules.robots.rules import RobotsAnswer
+from muniment.rules.robots.validity import RobotsAnswer
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, retrying_transaction
 from muniment.tracker.schema.tables import robots
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp
 
-from muniment.web.pages import capture_pages, job_pages, live, process_pages, queue_pages
+from muniment.web.pages import capture_pages, event_stream, job_pages, process_pages, queue_pages
 from muniment.web.pages.origin_check import Guard
 from muniment.web.pages.render import STATIC, static_file
 from muniment.web.pages.site import THEMES, PageSite, PageVisit, answered, nowhere, see_other
@@ -48,7 +48,7 @@ def _page_routes(site: PageSite) -> list[StarletteRoute]:
         StarletteRoute("/processes/{process}/kill", answered(site, process_pages.kill, steers=True), methods=["POST"]),
         StarletteRoute("/jobs/{job:int}/view", answered(site, capture_pages.view), methods=["POST"]),
         StarletteRoute("/theme", answered(site, _theme), methods=["POST"]),
-        StarletteRoute("/v1/events", answered(site, live.events, as_json=True), methods=["GET"]),
+        StarletteRoute("/v1/events", answered(site, event_stream.events, as_json=True), methods=["GET"]),
         StarletteRoute("/login", site.sign_in.log_in, methods=["GET", "POST"]),
         StarletteRoute("/logout", site.sign_in.log_out, methods=["POST"]),
         *(StarletteRoute(f"/static/{name}", _static, methods=["GET"]) for name in STATIC),

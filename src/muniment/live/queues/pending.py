@@ -12,7 +12,7 @@ from muniment.live import layout
 from muniment.live.endings import COUNTERS, add_notice, end_record, failed_fields
 from muniment.live.entries import stdout
 from muniment.live.link import Client, text_of, typed
-from muniment.live.queued_job import queued_job
+from muniment.live.queues.queued_job import queued_job
 from muniment.model.job import JobOutcome
 from muniment.model.network.live import QueuedJob
 from muniment.rules.assignment import NAMED

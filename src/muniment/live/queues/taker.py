@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from muniment.live import layout
 from muniment.live.link import Client
 from muniment.live.ports import FleetPort
-from muniment.live.queues import PendingQueues
+from muniment.live.queues.pending import PendingQueues
 from muniment.model.network.live import ConnectedPipeline, ShownJob
 from muniment.rules.assignment import may_run, queues_for
 

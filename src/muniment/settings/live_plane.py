@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from muniment.errors import UsageError
 
-__all__ = ["ROLES", "parse_roles"]
+__all__ = ["LOG_KEEP", "REAP_AFTER_S", "ROLES", "ROLES_HELP", "parse_roles"]
 
 ROLES = ("analyzer", "broadcaster", "trimmer", "reaper", "taker")
 """What a process may do in the live plane."""
+ROLES_HELP = f"What this process does there: all, or some of {', '.join(ROLES)}."
+"""The help of the option."""
+LOG_KEEP = 10_000
+"""Entries of a running job's log that stay in Redis."""
+REAP_AFTER_S = 7200.0
+"""Without a heartbeat for so long, a job has failed."""
 
 
 def parse_roles(text: str) -> frozenset[str]:

@@ -1,0 +1,6 @@
+"""The queues of Redis: jobs that ArchiveBot's programs queued are taken into a tracker.
+
+`pending` has how one is taken, `queued_job` how its record is read, `taker` what becomes of it.
+
+Others import: taker.
+"""
