@@ -39,12 +39,16 @@ class Measured:
 
 
 def measure(command: Sequence[str], directory: Path, cores: set[int]) -> Measured:
-    """Run the command in the directory; its output goes to files there."""
+    """Run the command in the directory; its output goes to files there.
+
+    Muniment keeps its rows of processes there, too: an older one could not open those of a newer one.
+    """
     before = time.perf_counter()
     with (directory / "stdout").open("wb") as out, (directory / "stderr").open("wb") as err:
         process = subprocess.Popen(
             ["taskset", "-c", ",".join(map(str, sorted(cores))), *command],
             cwd=directory,
+            env={**os.environ, "MUNIMENT_PROCESSES": str(directory.absolute() / "processes")},
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

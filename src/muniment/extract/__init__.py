@@ -1,7 +1,7 @@
 """Links out of documents: bytes in, references out, with no IO, no await and no clock.
 
 `links` chooses the reader; `html` has which elements hold links, `attributes` what the words of a `rel` and of
-`srcset` mean, `headers` those of responses.
+`srcset` mean, `headers` those of responses, `link_collector` how many links of a document count.
 
 Others import: charset, coding, coding_stream, headers, link_collector, links, seed_lines, sitemap, text, xml.
 """

@@ -11,13 +11,11 @@ from redis.exceptions import WatchError
 from muniment.live import layout
 from muniment.live.link import Client, carry_out, left_alone, text_of, texts, typed
 from muniment.live.ports import JobPort
-from muniment.live.steering import AGE, READ, Reading, asked, own_changes, whole_number
+from muniment.live.steering import AGE, MOST_PATTERNS, READ, Reading, asked, own_changes, whole_number
 from muniment.model.job import JobState
 from muniment.model.network.live import LiveJob, Outside
 
 __all__ = ["SteeredSettings"]
-
-_MOST_PATTERNS = 10_000
 
 
 class SteeredSettings:
@@ -108,8 +106,8 @@ class SteeredSettings:
             return Reading(fields, frozenset(one.encode() for one in self._patterns)), True
         # others who take out the last pattern give the settings another age
         lost = not count and len(self._patterns) > 1 and fields[AGE] == str(self.age).encode()
-        if count > _MOST_PATTERNS:
-            self._say(f"Refused: {count} ignore patterns; the maximum is {_MOST_PATTERNS}.")
+        if count > MOST_PATTERNS:
+            self._say(f"Refused: {count} ignore patterns; the maximum is {MOST_PATTERNS}.")
         elif not lost:
             return Reading(fields, frozenset(pipe.smembers(self.keys[0]))), True
         return Reading(fields, frozenset(one.encode() for one in self._patterns)), False

@@ -9,12 +9,26 @@ from msgspec import Struct
 from muniment.live.layout import IN_FORCE
 from muniment.model.network.live import Outside
 
-__all__ = ["AGE", "READ", "Reading", "asked", "own_changes", "whole_number"]
+__all__ = [
+    "AGE",
+    "MOST_NOTE",
+    "MOST_PATTERN",
+    "MOST_PATTERNS",
+    "READ",
+    "Reading",
+    "asked",
+    "own_changes",
+    "whole_number",
+]
 
 AGE = "settings_age"
 READ = (*IN_FORCE, AGE, "abort_requested", "failed", "url")
 """The fields that are read."""
-_MOST_DIGITS, _MOST_NOTE, _MOST_PATTERN = 9, 1000, 2000
+_MOST_DIGITS = 9
+MOST_NOTE, MOST_PATTERN = 1000, 2000
+"""Characters of a note, and of an ignore pattern."""
+MOST_PATTERNS = 10_000
+"""Ignore patterns of a job."""
 _LONGEST_QUOTED = 60
 
 
@@ -87,8 +101,8 @@ def _note(reading: Reading, refused: list[str]) -> str | None:
     except UnicodeDecodeError:
         refused.append(f"note: {_quoted(reading.text('note'))} is not UTF-8")
         return None
-    if len(note) > _MOST_NOTE:
-        refused.append(f"note: it has more than {_MOST_NOTE} characters")
+    if len(note) > MOST_NOTE:
+        refused.append(f"note: it has more than {MOST_NOTE} characters")
         return None
     return note
 
@@ -123,8 +137,8 @@ def _patterns(
         except UnicodeDecodeError:
             refused.append(f"ignore pattern {_quoted(pattern.decode('utf-8', 'replace'))}: it is not UTF-8")
             continue
-        if not text or len(text) > _MOST_PATTERN:
-            refused.append(f"ignore pattern {_quoted(text)}: it has no character, or more than {_MOST_PATTERN}")
+        if not text or len(text) > MOST_PATTERN:
+            refused.append(f"ignore pattern {_quoted(text)}: it has no character, or more than {MOST_PATTERN}")
             continue
         added.append(text)
     return tuple(added), tuple(_text(sorted(known - there)))

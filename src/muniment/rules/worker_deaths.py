@@ -10,7 +10,7 @@ asks the functions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 from msgspec import structs
@@ -86,9 +86,9 @@ class WorkerDeaths:
             self._alone.update(pages)
         self._deaths.update(pages)
 
-    def cleared(self, page: int) -> None:
-        """A page is finished."""
-        if self._deaths:
+    def cleared(self, pages: Iterable[int]) -> None:
+        """Pages are finished."""
+        for page in pages if self._deaths else ():
             self._deaths.pop(page, None)
             self._alone.pop(page, None)
 

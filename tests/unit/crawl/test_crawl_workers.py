@@ -54,11 +54,11 @@ def test_only_those_that_hold_pages_it_may_be_sent_with(workers: Workers) -> Non
     workers.tell_cookies(teller, said)
     assert other.heard == [CookiesUpdate([said[0], said[1], said[4]])]
     assert teller.heard == []
-    assert other.drop(first).url == "https://www.a.example/"
-    other.drop(101)
+    assert other.drop([first])[0].url == "https://www.a.example/"
+    other.drop([101])
     workers.tell_cookies(teller, said)
     assert other.heard[1:] == [CookiesUpdate([said[4]])]
-    other.drop(102)
+    other.drop([102])
     workers.tell_cookies(teller, said)
     assert len(other.heard) == 2
 

@@ -42,5 +42,5 @@ def test_two_deaths_alone_are_proof_and_a_finish_clears():
     assert out.barred == "limit: 4 workers died of it (the last: out of memory)"
     [out], _ = deaths.sift([claim(2)], idle=True)
     assert out.barred == ""
-    deaths.cleared(2)
+    deaths.cleared([2])
     assert not deaths.alone([2])

@@ -348,17 +348,20 @@ class Orchestrator:
         worker.finished += len(report.accepted)
         self._deaths.worked()
         taken = set(report.accepted)
-        accepted = [(worker.drop(page.page_id), page) for page in batch.pages if page.page_id in taken]
+        pages = [page for page in batch.pages if page.page_id in taken]
+        accepted = list(zip(worker.drop(page.page_id for page in pages), pages, strict=True))
         self._events.publish(TransferEvent(message.wire_bytes), *page_events(accepted))
         now = steady_ms()
         self._schedule.backlog.add(report.requisites, now)
+        self._deaths.cleared(taken)
+        for host_id, count in Counter(claim.host_id for claim, _ in accepted).items():
+            self._schedule.landed(worker.number, host_id, count)
         for claim, page in accepted:
-            self._deaths.cleared(page.page_id)
-            self._schedule.landed(worker.number, claim.host_id)
-            self._schedule.backlog.tried(claim, claim.host_id, now, done=page.done)
+            if claim.depth < 0:
+                self._schedule.backlog.tried(claim, claim.host_id, now, done=page.done)
             self._hosts.answered(claim.host_id, claim.url, page)
-            if page.done:
-                self._patience.went_on()
+        if any(page.done for page in pages):
+            self._patience.went_on()
         self._client.take_in(report.changes)
         await self._hosts.keep()
         await self._serve()
@@ -375,12 +378,9 @@ class Orchestrator:
         if not (held := [(page, claim) for page, claim in claims if page in worker.held]):
             return
         await self._queue.release(held, died=died)
-        back: Counter[tuple[int, str]] = Counter()
-        for page, _ in held:
-            claim = worker.drop(page)
-            self._schedule.landed(worker.number, claim.host_id)
-            back[claim.host_id, claim.host] += 1
+        back = Counter((claim.host_id, claim.host) for claim in worker.drop(page for page, _ in held))
         for (host_id, name), pages in back.items():
+            self._schedule.landed(worker.number, host_id, pages)
             self._schedule.add_pending(host_id, name, pages)
             self._hosts.plan(host_id)
 

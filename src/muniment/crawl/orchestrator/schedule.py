@@ -368,10 +368,10 @@ class Schedule:
         plan.told[worker] = self._grantable(plan, worker)
         plan.granted[worker] = max(plan.told[worker], plan.granted.get(worker, 0))
 
-    def landed(self, worker: int, host_id: int) -> None:
-        """A page that a worker held is finished or given back."""
+    def landed(self, worker: int, host_id: int, pages: int = 1) -> None:
+        """Pages that a worker held are finished or given back."""
         plan = self._plans[host_id]
-        plan.held[worker] = plan.held.get(worker, 1) - 1
+        plan.held[worker] = plan.held.get(worker, pages) - pages
         self._note(plan)
         if plan.pending and worker in self._queues:
             self._enqueue(worker, plan)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from muniment.clock import monotonic
 from muniment.crawl.channel import Channel
@@ -80,27 +80,23 @@ class WorkerHandle:
         self.send(setup)
         self.welcomed = True
 
-    def take(self, claims: Iterable[Claim]) -> None:
+    def take(self, claims: Sequence[Claim]) -> None:
         """Pages are handed out to it."""
-        for claim in claims:
-            host = claim.host
-            self.held[claim.page_id] = claim
-            self._hosts[host] += 1
-            if self._hosts[host] == 1:
+        self.held.update((claim.page_id, claim) for claim in claims)
+        for host, pages in Counter(claim.host for claim in claims).items():
+            if host not in self._hosts:
                 self._domains.update(domains_of(host))
+            self._hosts[host] += pages
 
-    def drop(self, page_id: int) -> Claim:
-        """It holds a page no more; returns the claim."""
-        claim = self.held.pop(page_id)
-        host = claim.host
-        self._hosts[host] -= 1
-        if not self._hosts[host]:
-            del self._hosts[host]
-            for domain in domains_of(host):
-                self._domains[domain] -= 1
-                if not self._domains[domain]:
-                    del self._domains[domain]
-        return claim
+    def drop(self, page_ids: Iterable[int]) -> list[Claim]:
+        """It holds these pages no more; returns their claims."""
+        claims = [self.held.pop(page_id) for page_id in page_ids]
+        for host, pages in Counter(claim.host for claim in claims).items():
+            self._hosts[host] -= pages
+            if not self._hosts[host]:
+                del self._hosts[host]
+                self._domains -= Counter(domains_of(host))
+        return claims
 
     def sends(self, cookie: Cookie) -> bool:
         """Whether it holds a page of a host that a cookie may be sent to."""

@@ -94,6 +94,8 @@ class ReadPolicy(Struct, frozen=True):
 
     def headers(self, claim: Claim) -> tuple[tuple[str, str], ...]:
         """The headers that each request for a page gets."""
+        if not (claim.referrer or claim.prior or claim.orders.ua):
+            return ()
         said = referer(claim.url, claim.referrer) if self.referer and claim.referrer else ""
         more = (("Referer", said), *self.conditions(claim)) if said else self.conditions(claim)
         return (("User-Agent", agent_text(claim.orders.ua)), *more) if claim.orders.ua else more

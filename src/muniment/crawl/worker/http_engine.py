@@ -189,10 +189,8 @@ class HttpEngine:
         return protocol.RenderReport(sums=RenderSums(needing=needing))
 
     def _note_need(self, exchange: Exchange, need: RenderSampling) -> None:
-        if not shows_document(exchange):
-            return
         weight = need.weight()
-        if weight and reason_to_render(markup_text(exchange)):
+        if weight and shows_document(exchange) and reason_to_render(markup_text(exchange)):
             need.pages += weight
 
     async def end_hooks(self, grace_s: float) -> None:

@@ -59,7 +59,7 @@ class Worker:
         self._stop_task: asyncio.Task[None] | None = None
         self._timers: dict[str, asyncio.TimerHandle] = {}
         """Hosts whose next page is not due yet."""
-        self._asked = self._stopping = False
+        self._asked = self._asked_lately = self._stopping = False
         self._reported = protocol.RenderReport()
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -79,7 +79,9 @@ class Worker:
                 if self._ended.done():
                     break
                 self._return_permits()
-                self._ask_pages()  # what waits may be of slow hosts, and other hosts came in
+                if not self._asked_lately:
+                    self._ask_pages()  # what waits may be of slow hosts, and other hosts came in
+                self._asked_lately = False
                 if tick % _ALIVE_EVERY == 0 or self._held.full:
                     self._channel.send(protocol.Alive(self._held.full))
                     self._report_rendering()
@@ -280,7 +282,7 @@ class Worker:
 
     def _ask_pages(self) -> None:
         if not self._asked and not self._stopping and self._held.wanted > 0:
-            self._asked = True
+            self._asked = self._asked_lately = True
             self._channel.send(protocol.WantPages(self._held.wanted))
 
     def _report_rendering(self) -> None:

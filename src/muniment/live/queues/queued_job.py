@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from muniment.live.steering import whole_number
+from muniment.live.steering import MOST_NOTE, MOST_PATTERN, MOST_PATTERNS, whole_number
 from muniment.model.network.live import QueuedJob
 
 __all__ = ["queued_job"]
 
-_MOST_NOTE, _MOST_PATTERN, _MOST_PATTERNS, _MOST_NAME = 1000, 2000, 10_000, 200
+_MOST_NAME = 200
 
 
 def queued_job(ident: str, queue: str, record: Mapping[bytes, bytes], ignores: Iterable[bytes]) -> QueuedJob:
@@ -29,7 +29,7 @@ def queued_job(ident: str, queue: str, record: Mapping[bytes, bytes], ignores: I
         per_host=whole_number(fields.get("concurrency", "")),
         ignore_reports=not fields.get("suppress_ignore_reports"),
         ignores=_patterns(ignores),
-        note=_line(fields.get("note", ""), _MOST_NOTE),
+        note=_line(fields.get("note", ""), MOST_NOTE),
         started_by=_line(fields.get("started_by", ""), _MOST_NAME),
         started_in=_line(fields.get("started_in", ""), _MOST_NAME),
     )
@@ -37,12 +37,12 @@ def queued_job(ident: str, queue: str, record: Mapping[bytes, bytes], ignores: I
 
 def _patterns(ignores: Iterable[bytes]) -> tuple[str, ...]:
     found = []
-    for pattern in sorted(ignores)[:_MOST_PATTERNS]:
+    for pattern in sorted(ignores)[:MOST_PATTERNS]:
         try:
             text = pattern.decode()
         except UnicodeDecodeError:
             continue
-        if 0 < len(text) <= _MOST_PATTERN:
+        if 0 < len(text) <= MOST_PATTERN:
             found.append(text)
     return tuple(found)
 
