@@ -60,6 +60,25 @@ def test_an_aborted_run_goes_on_where_it_was_given(
     assert set(site.requests) == {"/", *(f"/p/{n}" for n in range(PAGES))}
 
 
+def test_a_run_that_is_still_ending_goes_on_by_one_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUNIMENT_PROCESSES", str(tmp_path / "processes"))
+    links = "".join(f"<a href=/p/{n}>{n}</a>" for n in range(4))
+    slow = {f"/p/{n}": Answer("x", after=7) for n in range(4)}
+    (tmp_path / "runs").mkdir()
+    with GatedSite({"/": links, **slow}) as site, Dashboard(tmp_path, "runs") as dashboard:
+        crawl = subprocess.Popen(
+            [sys.executable, "-m", "muniment", "crawl", site.url, "-o", "runs/one", *QUIET], cwd=tmp_path
+        )
+        dashboard.sign_in()
+        wait_until(lambda: len(site.requests) > 2, "pages are on their way")
+        assert dashboard.post("/jobs/1/abort")[0] == 303
+        assert crawl.poll() is None, "it has not ended yet"
+        assert dashboard.post("/jobs/1/resume")[1].get("location") == "/jobs/1?done=resume"
+        assert crawl.wait(60) == 3
+        wait_until(lambda: card(dashboard)["state"] == "FINISHED", "it goes on to its end")
+        assert card(dashboard)["pages"]["captured"] == 5
+
+
 def test_what_is_secret_is_named_and_must_be_given_again(site: GatedSite, tmp_path: Path) -> None:
     secret = ("--header", "X-Token: hidden-words", "--max-pages", "3")
     run_muniment(tmp_path, "crawl", site.url, "-o", "runs/one", *QUIET, *secret, code=3)

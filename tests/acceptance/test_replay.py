@@ -35,7 +35,7 @@ SITE: dict[str, Any] = {
     "/": "<!doctype html><title>Home</title><link rel=stylesheet href=/s.css><h1 id=text>Hello</h1>"
     "<img id=red src=/red.png><img id=set srcset='/blue.png 1x' src=/none.png><iframe src=/frame></iframe>"
     "<audio id=tone src=/tone.wav preload=auto></audio>" + MARKUP + "<a id=gbk href=/gbk>gbk</a><a href=/packed>p</a>"
-    "<a href=/hostile>h</a><a href=/loop>l</a><a href=/module>m</a>"
+    "<a href=/hostile>h</a><a href=/loop>l</a><a href=/module>m</a><a href=/inline>i</a>"
     "<a href=/js/part.js>1</a><a href=/js/more.js>2</a><a href=/js/late.js>3</a><a href=/away>a</a>"
     "<a href='/q?b=2&a=1&_=123'>q</a><a href=/empty>e</a>"
     "<a href='/x?<script>alert(1)</script>'>x</a>",
@@ -50,6 +50,10 @@ SITE: dict[str, Any] = {
     ),
     "/hostile": HOSTILE,
     "/module": "<title>before</title><p id=text>no module</p><script type=module src=/js/app.js></script>",
+    "/inline": "<title>before</title><p id=text>no module</p>"
+    '<script type="importmap">{"imports": {"mapped": "/js/late.js"}}</script>'
+    "<script type=module>import { word } from '/js/part.js'; import more from './js/more.js';\n"
+    "import { word as third } from 'mapped'; text.textContent = word + more + third</script>",
     "/js/app.js": Answer(
         gzip.compress(
             b'import{word}from"./part.js";import more from "/js/more.js"\n'
@@ -144,6 +148,13 @@ def test_modules_run_and_import_each_other(shown: Shown, browser: Chromium) -> N
     page.goto(f"{shown.replay.front}{shown.at('module')}")
     frame = page.frame(shown.replay.content)
     assert frame.wait("text.textContent !== 'no module' && text.textContent") == "onetwothree/module"
+
+
+def test_modules_in_a_page_run_and_import_others(shown: Shown, browser: Chromium) -> None:
+    page = browser.page()
+    page.goto(f"{shown.replay.front}{shown.at('inline')}")
+    frame = page.frame(shown.replay.content)
+    assert frame.wait("text.textContent !== 'no module' && text.textContent") == "onetwothree"
 
 
 def test_a_hostile_page_changes_nothing_outside_its_frame(shown: Shown, browser: Chromium, canary: GatedSite) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
@@ -26,8 +26,9 @@ def forwarded(
     given: dict[str, str],
     policy: dict[str, str],
     about: dict[str, str],
+    mend: Callable[[Iterator[bytes]], Iterator[bytes]] | None = None,
 ) -> Response:
-    """The rewriter's answer to a request, with our policy and what is known of the capture. Blocks."""
+    """The rewriter's answer to a request, with our policy and what is known of the capture; pages go through `mend`."""
     connection = http.client.HTTPConnection(*rewriter, timeout=_PATIENCE_S)
     passed = {name: given[name] for name in _PASSED if name in given}
     try:
@@ -36,10 +37,13 @@ def forwarded(
     except (OSError, http.client.HTTPException) as error:
         connection.close()
         return PlainTextResponse(f"The rewriter does not answer: {error}\n", 502, policy)
-    response = StreamingResponse(_pieces(connection, answer), answer.status)
+    pieces, own = _pieces(connection, answer), _own(answer, about)
+    if mend is not None and answer.getheader("Content-Type", "").startswith("text/html"):
+        pieces, own = mend(pieces), [(name, value) for name, value in own if name.lower() != "content-length"]
+    response = StreamingResponse(pieces, answer.status)
     response.raw_headers = [
         (name.lower().encode("latin-1"), value.encode("latin-1", "replace"))
-        for name, value in (*_own(answer, about), *policy.items(), *about.items())
+        for name, value in (*own, *policy.items(), *about.items())
     ]
     return response
 

@@ -48,8 +48,9 @@ SELECT $source, place, started_at, url, host, status, content_type, digest, reco
     found_as = 'start' OR (found_as = 'redirect' AND depth = 0),
     redirect_to, warc_offset, exact_key(url), path_key(url)
 FROM fresh
-WHERE warc_length IS NOT NULL AND found_as <> $again
+WHERE warc_length IS NOT NULL AND found_as <> $again AND regexp_matches(url, '^[A-Za-z][A-Za-z0-9+.-]*://')
 """
+"""Without what was made of pages, as `urn:view:URL`: it has no address and is not a capture of the page."""
 _Source = tuple[Path, str]
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -24,7 +24,7 @@ from muniment.model.url import path_of
 from muniment.replay import pages
 from muniment.replay.catalog import Catalog, Entry, Search
 from muniment.replay.forward import forwarded
-from muniment.replay.modules import asks_for_module, module_text
+from muniment.replay.modules import asks_for_module, module_text, with_inline_modules
 from muniment.replay.pages import Missing
 from muniment.replay.records import RecordError, message_of, response_record, stored_record
 from muniment.replay.security_headers import content_headers, download_headers, front_headers
@@ -196,7 +196,8 @@ class ReplaySite:
         if asks_for_module(given, modifier) and (module := module_text(entry, message)) is not None:
             return Response(module, 200, {**headers, **self._memento(entry)}, "text/javascript")
         target = f"/at/{stamp(entry.at)}{'js_' if modifier == 'esm_' else modifier or 'mp_'}/{text}"
-        return forwarded(self.rewriter, method, target, given, headers, self._memento(entry))
+        mend = partial(with_inline_modules, entry)
+        return forwarded(self.rewriter, method, target, given, headers, self._memento(entry), mend)
 
     def _memento(self, entry: Entry) -> dict[str, str]:
         """The headers of RFC 7089 about a capture."""

@@ -72,6 +72,19 @@ def test_the_nearest_complete_capture_is_chosen(tmp_path: Path, out: Path) -> No
         assert chosen(catalog, "http://x.test/b")[0] == -1
 
 
+def test_what_was_made_of_a_page_is_not_a_capture_of_it(tmp_path: Path, out: Path) -> None:
+    url = "https://x.test/a"
+    made = [f"urn:{kind}:{url}" for kind in ("view", "dom", "pageinfo", "X-wpull")]
+    rows = [row(one, "2021", offset=2 + n, record_type="resource") for n, one in enumerate(made)]
+    part(out, row(url, "2020", offset=1), *rows)
+    with closing(opened(tmp_path, out)) as catalog:
+        assert chosen(catalog, url)[0] == 1
+        assert [one.offset for one in catalog.all_of(url)] == [1]
+        assert catalog.totals().captures == 1
+        assert [one.url for one in catalog.search(Search(q="x.test"))[0]] == [url]
+        assert catalog.hosts() == [("x.test", 1)]
+
+
 def test_of_two_equally_near_the_later_is_chosen_and_of_two_at_once_the_first(tmp_path: Path, out: Path) -> None:
     url = "http://x.test/a"
     part(out, row(url, "20200101", offset=1), row(url, "20200103", offset=3), row(url, "20200103", offset=2))

@@ -8,7 +8,7 @@ import pytest
 
 from muniment.http.head import Head
 from muniment.replay.catalog import Entry
-from muniment.replay.modules import asks_for_module, module_text
+from muniment.replay.modules import asks_for_module, module_text, with_inline_modules
 from muniment.replay.records import Message
 
 ENTRY = Entry(
@@ -50,4 +50,33 @@ def test_what_is_hostile_takes_no_time() -> None:
     begun = time.process_time()
     for text in (b"\n" * 4_000_000, b"import" + b" " * 4_000_000, b"from " * 800_000, b'import"/' * 500_000):
         sent(b"export default 1;" + text)
+    for tag in (
+        b"<script " * 1_000_000,
+        b'<script type="module">' * 300_000,
+        b'<script type="module">/</script>' * 200_000,
+    ):
+        assert b"".join(with_inline_modules(ENTRY, iter([tag]))) == tag
     assert time.process_time() - begun < 10
+
+
+MODULE, MAP = b'<script type="module">', b'<script type="importmap">'
+OURS = AT + b"https://x.test/b.js"
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (MODULE + b'import "/b.js"</script>x', MODULE + b'import "' + OURS + b'"</script>x'),
+        (b"<SCRIPT TYPE=Module>import'/b.js'</SCRIPT>", b"<SCRIPT TYPE=Module>import'" + OURS + b"'</SCRIPT>"),
+        (MAP + b'{"a":"/b.js","c":"d"}</script>', MAP + b'{"a":"' + OURS + b'","c":"d"}</script>'),
+        (MODULE + b'import "/b.js"', MODULE + b'import "/b.js"'),
+        (b'<script>import "/b.js"</script><p type="module">', b'<script>import "/b.js"</script><p type="module">'),
+    ],
+)  # fmt: skip
+def test_modules_in_a_page_import_what_is_archived(page: bytes, expected: bytes) -> None:
+    assert b"".join(with_inline_modules(ENTRY, iter([page[:9], page[9:]]))) == expected
+
+
+def test_a_large_page_goes_out_as_it_is() -> None:
+    pieces = [b'<script type="module">import "/b.js"</script>', b" " * (8 << 20), b"end"]
+    assert b"".join(with_inline_modules(ENTRY, iter(pieces))) == b"".join(pieces)

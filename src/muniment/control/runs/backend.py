@@ -41,7 +41,7 @@ from muniment.control.runs.log import (
 from muniment.control.runs.page_artifacts import HooksOfPage, artifacts_of_page, hook_file, picture_of
 from muniment.control.runs.replays import Replays
 from muniment.control.runs.run_files import owner_of, stamp_of, unread_card
-from muniment.control.runs.start import start_again, start_crawl
+from muniment.control.runs.start import go_on, start_crawl
 from muniment.control.settings_in_force import settings_in_force
 from muniment.control.tracker_location import tracker_place
 from muniment.control.verbs.delivery import JobDirectory
@@ -279,10 +279,7 @@ class RunsBackend:
 
     def resume(self, job: int) -> None:
         """Have a paused or aborted run go on; one that ended begins again by its own command, if that is kept."""
-        self.door(job).resume(0)
-        out = self.folder.find(job)
-        if not is_running(out) and (command := command_of_run(self._home, out)) is not None:
-            start_again(out, command)
+        go_on(self.folder.find(job), self.door(job), self._home)
         self._forget(job)
 
     def abort(self, job: int) -> None:

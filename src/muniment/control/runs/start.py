@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from muniment.clock import monotonic
+from muniment.control.fleet.directory_backend import DirectoryBackend
 from muniment.control.fleet.values import settings_of_values
-from muniment.control.runs.folder import is_run
-from muniment.control.runs.known_runs import RunCommand
+from muniment.control.runs.folder import is_run, is_running
+from muniment.control.runs.known_runs import RunCommand, command_of_run
 from muniment.control.runs.log import log_size
-from muniment.errors import UsageError
+from muniment.errors import MunimentError, UsageError
 from muniment.model.url import host_of, normalise
 from muniment.procs.children.detached import start_detached
 from muniment.settings.option_table import options
 
-__all__ = ["OWN_OPTIONS", "start_again", "start_crawl"]
+__all__ = ["OWN_OPTIONS", "go_on", "start_crawl"]
 
 _BEGIN_S = 20.0
+_END_S = 60.0
+"""A run that was asked to end has ended by then."""
+_LOOK_S = 0.1
+_log = logging.getLogger(__name__)
 _MOST_URLS = 1_000
 OWN_OPTIONS = frozenset({"workers", "inflight", "min-free", "warc-size", "max-time", "prefix"})
 """Of this machine or this run: a pipeline has its own, a crawl that begins here takes them from its form."""
@@ -41,8 +50,34 @@ def start_crawl(home: Path, urls: Sequence[str], note: str, given: Sequence[tupl
     return out
 
 
-def start_again(out: Path, command: RunCommand) -> None:
-    """Have a run that ended go on by its own command, as far as it is kept whole; raises UsageError."""
+def go_on(out: Path, door: DirectoryBackend, home: Path) -> None:
+    """Have a paused or aborted run go on; one that is still ending does so as soon as it has ended.
+
+    One that has ended begins again by its own command, as far as that is kept. Raises UsageError.
+    """
+
+    def resume() -> None:
+        door.resume(0)
+        if not is_running(out) and (command := command_of_run(home, out)) is not None:
+            _start_again(out, command)
+
+    if is_running(out) and door.view(0).state == "ABORTED":
+        threading.Thread(target=_when_ended, args=(out, resume), name="go on", daemon=True).start()
+    else:
+        resume()
+
+
+def _when_ended(out: Path, resume: Callable[[], None]) -> None:
+    give_up = monotonic() + _END_S
+    while is_running(out) and monotonic() < give_up:
+        time.sleep(_LOOK_S)
+    try:
+        resume()
+    except (MunimentError, OSError) as error:
+        _log.warning("the run in %s does not go on: %s", out, error)
+
+
+def _start_again(out: Path, command: RunCommand) -> None:
     if command.lack:
         return
     verb, *rest = command.arguments

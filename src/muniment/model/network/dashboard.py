@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from muniment.model.network.jobs import JobView, ResponseSums
 
 __all__ = [
+    "BarPart",
     "HostStanding",
     "IgnoreEffect",
     "JobCard",
@@ -21,6 +23,29 @@ __all__ = [
     "card_of",
     "state_word",
 ]
+
+
+_CLASSES = (("1xx", 6), ("2xx", 2), ("3xx", 3), ("4xx", 4), ("5xx", 5), ("unknown", 1))
+
+
+class BarPart(Struct, frozen=True):
+    """A class of responses, or the errors, in a bar of 100."""
+
+    name: str
+    count: int
+    colour: int
+    begin: float
+    width: float
+
+
+def _bar_of(responses: ResponseSums, errors: int) -> tuple[BarPart, ...]:
+    counts = [(*one, int(count)) for one, count in zip(_CLASSES, astuple(responses), strict=True)]
+    total, begin, made = sum(count for *_, count in counts) + errors, 0.0, []
+    for name, colour, count in (*counts, ("errors", 5, errors)):
+        if count:
+            made.append(BarPart(name, count, colour, round(begin, 2), round(100 * count / total, 2)))
+            begin += 100 * count / total
+    return tuple(made)
 
 
 class JobCard(Struct, frozen=True, kw_only=True):
@@ -48,6 +73,8 @@ class JobCard(Struct, frozen=True, kw_only=True):
     note: str
     created_at: int
     """Unix ms."""
+    bar: tuple[BarPart, ...] = ()
+    """Its responses and errors."""
     finished_at: int | None
 
 
@@ -188,6 +215,7 @@ def card_of(view: JobView, url: str, *, running: bool, rate: float = 0.0) -> Job
         bytes=view.payload_bytes,
         errors=view.errors,
         responses=view.responses,
+        bar=_bar_of(view.responses, view.errors),
         by=view.started_by,
         note=view.explanation,
         created_at=view.created_at,

@@ -8,10 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from msgspec.structs import astuple
-
 from muniment.clock import iso_ms, now_ms
-from muniment.model.network.jobs import ResponseSums
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -75,20 +72,6 @@ def _size(value: int) -> Markup:
     return _filled('<data class="bytes" value="{0}" title="{1} bytes">{2}</data>', value, f"{value:,}", text)
 
 
-_CLASSES = (("1xx", 6), ("2xx", 2), ("3xx", 3), ("4xx", 4), ("5xx", 5), ("unknown", 1))
-
-
-def parts_of(responses: ResponseSums, errors: int) -> list[tuple[str, int, int, float, float]]:
-    """Classes of responses and errors: name, count, colour, and where its part of a bar of 100 begins and ends."""
-    counts = [(*one, int(count)) for one, count in zip(_CLASSES, astuple(responses), strict=True)]
-    total, at, made = sum(count for *_, count in counts) + errors, 0.0, []
-    for name, colour, count in (*counts, ("errors", 5, errors)):
-        if count:
-            made.append((name, count, colour, round(at, 2), round(100 * count / total, 2)))
-            at += 100 * count / total
-    return made
-
-
 def _when(ms: int | None) -> Markup:
     if not ms:
         return _filled("–")
@@ -137,9 +120,7 @@ def _environment() -> Environment:
         span=span,
         quoted=lambda text: quote(text, safe=""),
     )
-    made.globals.update(
-        query=lambda **given: urlencode({name: value for name, value in given.items() if value}), parts_of=parts_of
-    )
+    made.globals.update(query=lambda **given: urlencode({name: value for name, value in given.items() if value}))
     return made
 
 

@@ -44,28 +44,21 @@ function localise(root) {
 
 const FIGURES = { "job-done": "done", "job-queued": "queued", "job-rate": "rate", "job-errors": "errors" };
 
-const CLASSES = [["1xx", 6], ["2xx", 2], ["3xx", 3], ["4xx", 4], ["5xx", 5], ["unknown", 1]];
-
-function bar(job) {
-  const counts = [...CLASSES.map(([name, colour]) => [name, colour, job.responses[name]]), ["errors", 5, job.errors]].filter((one) => one[2]);
-  const total = counts.reduce((sum, one) => sum + one[2], 0);
+function bar(parts) {
   const drawn = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   for (const [name, value] of Object.entries({ class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" })) drawn.setAttribute(name, value);
   const told = document.createElement("span");
   told.className = "counts";
-  let at = 0;
-  for (const [name, colour, count] of counts) {
+  for (const one of parts) {
     const part = document.createElementNS(drawn.namespaceURI, "rect");
-    const width = 100 * count / total;
-    for (const [key, value] of Object.entries({ class: `s${colour}`, x: at, width, height: 6 })) part.setAttribute(key, value);
+    for (const [key, value] of Object.entries({ class: `s${one.colour}`, x: one.begin, width: one.width, height: 6 })) part.setAttribute(key, value);
     drawn.append(part);
-    at += width;
     const word = document.createElement("span");
-    word.className = `c${colour}`;
-    word.append(`${name} `, number(count));
+    word.className = `c${one.colour}`;
+    word.append(`${one.name} `, number(one.count));
     told.append(word, " ");
   }
-  return total ? [drawn, told] : [];
+  return parts.length ? [drawn, told] : [];
 }
 
 function fill(row, job) {
@@ -73,7 +66,7 @@ function fill(row, job) {
   row.dataset.state = job.state;
   named(row, "job-state").firstElementChild.textContent = job.state;
   for (const [name, field] of Object.entries(FIGURES)) named(row, name)?.replaceChildren(number(job[field]));
-  named(row, "job-responses")?.replaceChildren(...bar(job));
+  named(row, "job-responses")?.replaceChildren(...bar(job.bar));
   named(row, "job-bytes")?.replaceChildren(size(job.bytes));
   named(row, "job-by").textContent = plain(job.by);
   named(row, "job-note").textContent = plain(job.note);
