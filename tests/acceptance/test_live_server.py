@@ -69,7 +69,7 @@ def test_readers_that_stand_still_lose_the_oldest_entries(
 def test_many_idle_jobs_have_a_heartbeat_each_second(
     muniment: Any, redis_server: RedisServer, tmp_path: Path, postgres: Any
 ) -> None:
-    """They are checked and read in batches: none has a transaction of its own."""
+    """They are checked, read and shown anew in batches: none has a transaction of its own."""
     redis, database = redis_server.client, postgres.create("idle_jobs")
     with tracker_at(TrackerPlace(tmp_path, database)) as db:
         for number in range(IDLE):
@@ -84,6 +84,16 @@ def test_many_idle_jobs_have_a_heartbeat_each_second(
         time.sleep(10)
         beats = [int(redis.hget(ident, "heartbeat") or 0) for ident in (first, last)]
         watched = redis.info("commandstats").get("cmdstat_watch", {"calls": 0})["calls"]
+        shown = sorted(redis.lrange("working", 0, -1))
+        ages = [redis.hget(ident, "settings_age") for ident in shown]
+        redis.flushall()
+        eventually(lambda: redis.llen("working") == IDLE, within_s=60)
+        assert sorted(redis.lrange("working", 0, -1)) == shown
+        scores = [int(redis.hget(ident, "log_score") or 0) for ident in shown]
+        assert [redis.zcard(f"{ident}_log") for ident in shown] == scores
+        assert min(scores) > 0
+        assert [redis.hget(ident, "settings_age") for ident in shown] == ages
+        assert redis.zcard("tweets:queue") == IDLE
     assert all(7 <= after - one <= 12 for after, one in zip(beats, before, strict=True))
     assert watched < IDLE // 10
     assert {redis.hget(ident, "death_timer") for ident in (first, last)} <= {"0", None}

@@ -130,7 +130,10 @@ class _Port:
 
     def keep_epoch(self, epoch: str) -> None:
         """Keep which server has all of it."""
-        self._ask(self._call(live.keep_epoch, epoch))
+        self._ask(self._keep_epoch(epoch))
+
+    async def _keep_epoch(self, epoch: str) -> None:
+        live.keep_epochs(self._db, [self._job_id], epoch)
 
     def keep_counted(self, outcome: str) -> None:
         """Keep which outcome the counts in Redis have."""

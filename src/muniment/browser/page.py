@@ -77,7 +77,8 @@ class PageRun:
         options, result = self._options, self.result
         await self._load(events, url)
         await self._settle()
-        events.follows = False
+        await events.stay()
+        await self._settle()  # what it went to just before
         self.phase = "view"
         await self._screenshots.view()
         if options.behaviors and self._left > 0:

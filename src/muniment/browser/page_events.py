@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from muniment.browser.faults import BrowserError
 from muniment.browser.rendered import ConsoleLine, RenderedPage
-from muniment.browser.tab import WINDOW, Tab
+from muniment.browser.tab import DOCUMENTS, WINDOW, Tab
 from muniment.browser.traffic import PageTraffic
 
 __all__ = ["HEARD", "PageEvents"]
@@ -27,6 +28,7 @@ class PageEvents:
         self.follows = True
         """Whether another document is followed like a redirect; from when the page has settled it is a link."""
         self._given = False
+        self._began = False
         self._dialogs = 0
         result.final_url, result.status = url, answer["responseCode"]
 
@@ -35,24 +37,28 @@ class PageEvents:
         _TAKERS[method](self, said)
 
     def _paused(self, said: dict[str, Any]) -> None:
-        """A document is about to be asked for: the page's own is known, those of frames go out."""
+        """A document is about to be asked for: the page's own is known, and others do not wait until it has settled."""
         number, url = said["requestId"], said["request"]["url"]
         if said.get("frameId") != self._tab.target:
             self._tab.tell("Fetch.continueRequest", requestId=number)
         elif not self._given:
             self._given = True
             self._tab.tell("Fetch.fulfillRequest", requestId=number, **self._answer)
+            self._tab.tell("Fetch.disable")
         elif not url.startswith(("http://", "https://")):
             self._tab.tell("Fetch.failRequest", requestId=number, errorReason="Aborted")
-        elif not self.follows:
+        else:
             self._link(url)
             self._tab.tell("Fetch.fulfillRequest", requestId=number, responseCode=204)
-        elif len(self._result.documents) >= _MOST_DOCUMENTS:
-            self._tab.tell("Fetch.failRequest", requestId=number, errorReason="Aborted")
-            self._tab.tell("Page.stopLoading")
-        else:
-            self._result.documents.append(url)
-            self._tab.tell("Fetch.continueRequest", requestId=number)
+
+    async def stay(self) -> None:
+        """From now on the page stays where it is."""
+        try:
+            await self._tab.call("Fetch.enable", patterns=DOCUMENTS)
+        except BrowserError as fault:
+            if fault.kind != "hung":
+                raise
+        self.follows = False
 
     def _navigated(self, said: dict[str, Any]) -> None:
         frame = said["frame"]
@@ -79,7 +85,21 @@ class PageEvents:
 
     def _sent(self, said: dict[str, Any]) -> None:
         request = said["request"]
+        if said.get("type") == "Document" and said.get("frameId") == self._tab.target:
+            self._leads_to(request["url"])
         self._traffic.sent(said["requestId"], request["method"], request["url"], said.get("type", "other"))
+
+    def _leads_to(self, url: str) -> None:
+        """The page goes to a document: the first one is its own."""
+        first, self._began = not self._began, True
+        if first or not self.follows or not url.startswith(("http://", "https://")):
+            return
+        if len(self._result.documents) < _MOST_DOCUMENTS:
+            self._result.documents.append(url)
+        else:
+            self.follows = False
+            self._tab.tell("Page.stopLoading")
+            self._tab.tell("Fetch.enable", patterns=DOCUMENTS)
 
     def _cached(self, said: dict[str, Any]) -> None:
         self._traffic.cached(said["requestId"])

@@ -86,6 +86,8 @@ class PageTraffic:
 
     def sent(self, request_id: str, method: str, url: str, kind: str) -> None:
         """The browser wants this; a request that was seen before was redirected to it."""
+        if url.startswith(("http://", "https://")):
+            self._last = monotonic()  # on a busy machine it takes a while to come to the port
         url = url.partition("#")[0]
         kind = kind.lower() if kind.lower() in _TYPES else "other"
         seen = self._seen.get(request_id)

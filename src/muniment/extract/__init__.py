@@ -3,5 +3,5 @@
 `links` chooses the reader; `html` has which elements hold links, `attributes` what the words of a `rel` and of
 `srcset` mean, `headers` those of responses, `link_collector` how many links of a document count.
 
-Others import: charset, coding, coding_stream, headers, link_collector, links, seed_lines, sitemap, text, xml.
+Others import: charset, coding, coding_stream, css, headers, link_collector, links, seed_lines, sitemap, text, xml.
 """

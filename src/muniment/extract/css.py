@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from muniment.model.link import FoundAs
 
-__all__ = ["css_links"]
+__all__ = ["css_links", "image_sets"]
 
 # Every token that is opened is consumed, closed or not, and every text can be read in one way alone, so that time is
 # linear. Repeated groups are not possessive (decision 0178), so they have a bound: each turn is remembered until the
@@ -60,7 +60,8 @@ def css_links(text: str, add: Callable[[str, FoundAs], None]) -> None:
     if "(" not in text and "@" not in text:
         return
     if len(text) <= _MOST_WITH_SETS and "-set(" in text.lower():
-        _add_with_sets(text, add)
+        for value, found_as, _ in _with_sets(text):
+            add(value, found_as)
         return
     for match in _SCAN(text):
         group = match.lastgroup
@@ -68,17 +69,27 @@ def css_links(text: str, add: Callable[[str, FoundAs], None]) -> None:
             add(_value(match[group]), _FOUND_AS[group])
 
 
-def _add_with_sets(text: str, add: Callable[[str, FoundAs], None]) -> None:
-    """As `css_links`, and the strings of an `image-set()` itself: those in its `type()` are not addresses."""
+def image_sets(text: str) -> list[str]:
+    """The addresses of which the sets of images of a style sheet have a browser choose one."""
+    if len(text) > _MOST_WITH_SETS or "-set(" not in text.lower():
+        return []
+    return [value for value, _, in_set in _with_sets(text) if in_set]
+
+
+def _with_sets(text: str) -> Iterator[tuple[str, FoundAs, bool]]:
+    """What `css_links` adds, the strings of an `image-set()` too, and whether it is in one.
+
+    Those in its `type()` are not addresses.
+    """
     depth = inside = 0
     for match in _SCAN_SETS(text):
         group = match.lastgroup or ""
+        in_set = bool(inside) and depth == inside
         if group in _FOUND_AS:
-            add(_value(match[group]), _FOUND_AS[group])
+            yield _value(match[group]), _FOUND_AS[group], in_set
             depth += group != "sheet"
-        elif group in {"double", "single"}:
-            if inside and depth == inside:
-                add(_value(match[0]), FoundAs.CSS_URL)
+        elif group in {"double", "single"} and in_set:
+            yield _value(match[0]), FoundAs.CSS_URL, True
         elif group in {"set", "open"}:
             depth += 1
             inside = depth if group == "set" else inside

@@ -9,8 +9,9 @@ from muniment.live import layout
 from muniment.live.link import Client, text_of
 from muniment.live.ports import FleetPort
 from muniment.model.job import JobOutcome
+from muniment.model.network.live import LiveJob
 
-__all__ = ["ABORTED_S", "COUNTERS", "KEPT_S", "EndedRecords", "add_notice", "end_record", "failed_fields"]
+__all__ = ["ABORTED_S", "COUNTERS", "KEPT_S", "EndedRecords", "add_notice", "end_record", "failed_fields", "rest_of"]
 
 KEPT_S, ABORTED_S = 172_800, 5
 """How long the record of a job that has ended stays."""
@@ -35,6 +36,13 @@ def end_record(pipe: Any, ident: str, fields: dict[str, str], kept_s: int = KEPT
     for key in layout.job_keys(ident):
         pipe.expire(key, kept_s)
     pipe.publish(layout.UPDATES, ident)
+
+
+def rest_of(job: LiveJob) -> tuple[dict[str, str], int]:
+    """The last fields of a job that has ended, and for how many seconds its record stays."""
+    ended_at = job.finished_at or now_ms()
+    kept_s = KEPT_S - (now_ms() - ended_at) // 1000
+    return {"finished_at": f"{ended_at / 1000:.3f}", "counted": job.outcome}, max(1, kept_s)
 
 
 def add_notice(pipe: Any, notice: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 from redis.exceptions import ResponseError
@@ -13,21 +14,21 @@ from muniment.live import layout
 from muniment.live.endings import KEPT_S, EndedRecords
 from muniment.live.entries import last_lines
 from muniment.live.fleet_log import FleetLog
-from muniment.live.job_sync import JobSync
-from muniment.live.link import Client, RedisLink, of_another_type, text_of, typed
+from muniment.live.job_sync import JobSync, arrive
+from muniment.live.link import Client, RedisLink, of_another_type, typed
 from muniment.live.pipelines import drop_record, machine_fields, write_record
 from muniment.live.plane_thread import PlaneThread
 from muniment.live.ports import FleetPort, PlaneOptions
 from muniment.live.queues.taker import Taker
 from muniment.live.reaper import Reaper
 from muniment.model.job import JobOutcome
-from muniment.model.network.live import ConnectedPipeline, LogEntry, LogState, ShownJob
+from muniment.model.network.live import ConnectedPipeline, LiveJob, LogEntry, LogState, ShownJob
 
 __all__ = ["FleetPlane"]
 
 _log = logging.getLogger(__name__)
-_MOST_RESTORED = 10
-"""In a step."""
+_MOST_BEGUN, _MOST_ENTRIES = 100, 10_000
+"""Jobs that are written at once, and entries of their logs: nobody waits for Redis for long."""
 _HUNG_S = 3.0
 """A server sweeps each second, or is late."""
 _BEGIN_S = 0.5
@@ -56,6 +57,8 @@ class FleetPlane(PlaneThread):
         self._reaper = Reaper(options.reap_after) if "reaper" in options.roles else None
         self._taker = Taker(port) if "taker" in options.roles else None
         self._shown: dict[int, _Shown] = {}
+        self._queued: dict[int, int] = {}
+        """Pages of jobs, as counted last."""
         self._kept = EndedRecords(port)
         self._recent: list[ShownJob] | None = None
         """Jobs that ended lately, whose records the server lacks; None: to be asked for."""
@@ -87,28 +90,80 @@ class FleetPlane(PlaneThread):
         jobs = self._port.jobs()
         if second:
             self._each_second(client, jobs)
-        begin_until = monotonic() + _BEGIN_S
+        until = monotonic() + _BEGIN_S
+        with suppress(LookupError):  # the tracker did not answer: the rest comes in the next step
+            self._begin(client, [job for job in jobs if not (job.over or job.job_id in self._shown)], until)
         for job in jobs:
             one = self._shown.get(job.job_id)
-            if one is None and monotonic() > begin_until:
+            if one is None and not job.over:
                 continue  # the heartbeats of the others do not wait for it
             if second or one is None or one.job is not job or layout.job_channel(one.sync.ident) in heard:
                 self._tend(client, job, heard)
+        self._restore(client, until)
 
-        self._restore(client)
+    def _begin(self, client: Client, jobs: Sequence[ShownJob], until: float) -> None:
+        """Write as many jobs as there is time for, those first that pipelines work at."""
+        jobs = sorted(jobs, key=lambda job: job.job_id not in self._at_it)
+        while jobs and monotonic() < until:
+            some, jobs = self._together(jobs)
+            for one, live in self._arrive(client, some):
+                self._kept.leave_out(one.sync.ident)
+                self._link.listen(layout.job_channel(one.sync.ident))
+                self._shown[live.job_id] = one
+                self._keep_begun(one, live)
 
-    def _restore(self, client: Client) -> None:
-        """Write some records of jobs that ended lately, for the database was emptied, or replaced."""
+    def _keep_begun(self, one: _Shown, live: LiveJob) -> None:
+        """Keep in the tracker what has changed with it."""
+        if live.counted:
+            self._port.job(live.job_id).keep_counted("")
+        instance = one.sync.pipeline_id.partition(":")[2]
+        if instance and not live.pipeline:
+            # it was taken from a queue for a pipeline that may end before it is seen at it
+            self._port.keep_pipeline(live.job_id, instance)
+
+    def _together(self, jobs: Sequence[ShownJob]) -> tuple[list[ShownJob], list[ShownJob]]:
+        """Those of the jobs that are written at once, and the rest."""
+        count = entries = 0
+        for job in jobs[:_MOST_BEGUN]:
+            entries += min(job.log.position.score, self._options.keep)
+            if count and entries > _MOST_ENTRIES:
+                break
+            count += 1
+        return list(jobs[:count]), list(jobs[count:])
+
+    def _arrive(self, client: Client, jobs: Sequence[ShownJob], *, ended: bool = False) -> list[tuple[_Shown, LiveJob]]:
+        """Write the layout of jobs to a server that may lack it."""
+        found = self._port.several([job.job_id for job in jobs])
+        ends = {job.job_id: job.log.position.score for job in jobs}
+        tails = self._port.tails({job_id: (max(0, end - self._options.keep), end) for job_id, end in ends.items()})
+        arriving = [self._arriving(job, found[job.job_id], notices=not ended) for job in jobs]
+        named = [one.sync.named(client, found[job.job_id]) for one, job in zip(arriving, jobs, strict=True)]
+        arrive(client, self._server, [
+            one.sync.arrival(live, (ends[live.job_id] - len(tails[live.job_id]), tails[live.job_id]), ended=ended)
+            for one, live in zip(arriving, named, strict=True)
+        ])  # fmt: skip
+        self._port.keep_epochs([live.job_id for live in named if live.epoch != self._server], self._server)
+        return list(zip(arriving, named, strict=True))
+
+    def _arriving(self, job: ShownJob, live: LiveJob, *, notices: bool) -> _Shown:
+        log = FleetLog(self._port, job.job_id, job.log)
+        port, pipeline_id = self._port.job(job.job_id), layout.pipeline_key(live.pipeline)
+        target = "" if live.ident else self._port.target(job.job_id)
+        one = _Shown(log, JobSync(log, port, self._options, pipeline_id, target, notices=notices))
+        totals = job.log.totals
+        # the rest of them is counted when there is time
+        one.sync.queued = max(totals.captured + totals.requisites + totals.failed, self._queued.get(job.job_id, 0))
+        return one
+
+    def _restore(self, client: Client, until: float) -> None:
+        """Write records of jobs that ended lately, for the database was emptied, or replaced."""
         if self._recent is None:
             self._recent = self._port.recent(self._server, KEPT_S)
             self._kept.begin(self._server)
-        for job in [self._recent.pop() for _ in range(min(_MOST_RESTORED, len(self._recent)))]:
-            port, log = self._port.job(job.job_id), FleetLog(self._port, job.job_id, job.log)
-            pipeline_id = layout.pipeline_key(port.job().pipeline)
-            sync = JobSync(log, port, self._options, pipeline_id, "")
-            sync.queued = self._port.known(job.job_id)
-            sync.restore(client, self._server)
-            self._kept.add(job.ident, job.job_id)
+        while self._recent and monotonic() < until:
+            some, self._recent = self._together(self._recent)
+            for _, live in self._arrive(client, some, ended=True):
+                self._kept.add(live.ident, live.job_id)
         self._kept.look(client, self._epoch)
 
     def _each_second(self, client: Client, jobs: Sequence[ShownJob]) -> None:
@@ -162,11 +217,11 @@ class FleetPlane(PlaneThread):
     def _show(self, client: Client, job: ShownJob, heard: Collection[str]) -> None:
         one = self._shown.get(job.job_id)
         if one is None:
-            if job.over and self._shows_end(client, job):
+            if self._shows_end(client, job):
                 self._set_ended(job, job.ident)
                 return
-            one = self._begin(client, job)
-            self._kept.leave_out(one.sync.ident)
+            self._begin(client, [job], monotonic() + _BEGIN_S)
+            one = self._shown[job.job_id]
         one.log.state = job.log
         if job.age != job.said:
             self._port.say_changes(job.job_id)
@@ -193,24 +248,6 @@ class FleetPlane(PlaneThread):
         counted = typed(lambda: client.hget(job.ident, "counted")) if job.ident else None
         return bool(counted == job.outcome.encode() and self._port.job(job.job_id).job().epoch == self._server)
 
-    def _begin(self, client: Client, job: ShownJob) -> _Shown:
-        port, log = self._port.job(job.job_id), FleetLog(self._port, job.job_id, job.log)
-        pipeline_id = layout.pipeline_key(port.job().pipeline) or self._taken_for(client, job)
-        target = "" if job.ident else self._port.target(job.job_id)
-        sync = JobSync(log, port, self._options, pipeline_id, target, notices=True)
-        sync.on_connect(client, self._server)
-        self._link.listen(layout.job_channel(sync.ident))
-        one = self._shown[job.job_id] = _Shown(log, sync)
-        return one
-
-    def _taken_for(self, client: Client, job: ShownJob) -> str:
-        """The pipeline that a job was taken from a queue for, which may end before it is seen at it."""
-        found = text_of(typed(lambda: client.hget(job.ident, "pipeline_id"))) if job.ident else ""
-        instance = found.partition(":")[2]
-        if instance:
-            self._port.keep_pipeline(job.job_id, instance)
-        return layout.pipeline_key(instance)
-
     def _name_pipeline(self, client: Client, job: ShownJob, one: _Shown) -> None:
         at_it = self._at_it.get(job.job_id, "")
         if at_it and one.sync.pipeline_id != layout.pipeline_key(at_it):
@@ -223,7 +260,7 @@ class FleetPlane(PlaneThread):
         now = monotonic()
         if now < self._count_at or one.counted == job.log:
             return
-        one.sync.queued = max(one.sync.queued, self._port.known(job.job_id))
+        one.sync.queued = self._queued[job.job_id] = max(one.sync.queued, self._port.known(job.job_id))
         one.counted = job.log
         self._count_at = monotonic() + _SHARE * (monotonic() - now)
 
@@ -233,6 +270,7 @@ class FleetPlane(PlaneThread):
         self._set_ended(job, one.sync.ident)
         self._link.mute(layout.job_channel(one.sync.ident))
         del self._shown[job.job_id]
+        self._queued.pop(job.job_id, None)
 
     def _set_ended(self, job: ShownJob, ident: str) -> None:
         self._port.set_shown(job.job_id, ended=True)

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from msgspec import Struct
+
 from muniment.clock import monotonic, now_ms
 from muniment.live import layout
-from muniment.live.endings import ABORTED_S, COUNTERS, KEPT_S, add_notice, end_record
+from muniment.live.endings import ABORTED_S, COUNTERS, KEPT_S, add_notice, end_record, rest_of
 from muniment.live.ident import candidates
-from muniment.live.link import Client, carry_out, text_of, texts, typed
+from muniment.live.layout import ReadFirst
+from muniment.live.link import Client, carry_out, carry_out_for, plain, text_of, texts, typed
 from muniment.live.log_trimming import MOST_ENTRIES, cuts, trimmed_to
 from muniment.live.ports import EntryReader, JobPort, PlaneOptions, ReadLog
 from muniment.live.steered_settings import SteeredSettings
-from muniment.live.steering import AGE, READ, whole_number
+from muniment.live.steering import READ, whole_number
 from muniment.model.job import JobOutcome, JobState
 from muniment.model.network.live import LiveJob, LogState
 
-__all__ = ["JobSync"]
+__all__ = ["Arrival", "JobSync", "arrive"]
 
 _BATCH = 5_000
 _ALL_AGAIN_S, _READING_S = 30.0, 0.25
@@ -30,6 +34,33 @@ _OTHER_PROGRAMS = ("grabber", "youtube_dl")
 """Fields that ask for programs of ArchiveBot's pipelines."""
 _MOST_SAID, _MOST_ANNOUNCED, _MOST_NAME = 1000, 1000, 60
 _ANNOUNCED_S = 30 * 86_400
+_ASKED = 5  # commands, for what is there of a job
+
+
+class Arrival(Struct):
+    """A job whose layout is to be written."""
+
+    sync: JobSync
+    job: LiveJob
+    before: int
+    """The number of the entry before these lines."""
+    lines: list[bytes]
+    ended: bool
+    """It has ended: its record is for the rest of its time."""
+
+
+def arrive(client: Client, server: str, arrivals: Sequence[Arrival]) -> None:
+    """Write the layout of jobs to a server in this state, in one step."""
+    with client.pipeline(transaction=False) as pipe:
+        for one in arrivals:
+            one.sync.ask_first(pipe, one.job)
+        found = [plain(answer) for answer in pipe.execute(raise_on_error=False)]
+    with client.pipeline() as pipe:
+        said: list[Callable[[str], None]] = []
+        for number, one in enumerate(arrivals):
+            one.sync.write_first(pipe, server, one, found[number * _ASKED : (number + 1) * _ASKED])
+            said += [one.sync.say] * (len(pipe.command_stack) - len(said))
+        carry_out_for(pipe, said)
 
 
 class JobSync:
@@ -48,13 +79,13 @@ class JobSync:
         """With `notices`, its end comes to `finish_notifications`."""
         self._log, self._port, self._options, self.pipeline_id = log, port, options, pipeline_id
         self._target, self._notices = target, notices
-        self.settings = SteeredSettings(port, self._say)
+        self.settings = SteeredSettings(port, self.say)
         self.queued = self.beat = 0
         """Pages in scope, and heartbeats, as the crawl last gave them."""
         self._reader: EntryReader | None = None
         self._sent = LogState(), 0
         self._score = self._trimmed = self._heard = 0
-        self._due = True
+        self._due, self._server = True, ""
         self._read_at, self._read_all_at = -_ALL_AGAIN_S, 0.0
         self._said = set[str]()
         self._left_out, self._foreign = 0, set[str]()
@@ -72,40 +103,25 @@ class JobSync:
 
     def on_connect(self, client: Client, server: str) -> None:
         """Write the layout; what the server has of it is read, unless it may be another or have old data."""
-        job = self._port.job()
-        if not job.ident:
-            job = self._with_ident(client, job)
-        if not self.ident:
-            self._log.say(f"Received item {job.ident}.")
-            self._say_without(client, job.ident)
-        self.settings.ident = job.ident
-        there = typed(lambda: client.hexists(job.ident, "url"))
-        known = there and job.epoch == server
-        if known:
-            self.settings.remember(client, job)
-        # a record that has expired does not say what the counts have
-        counted = job.counted if not there and _same_data(job.epoch, server) else ""
-        self._write_all(client, job, anew=not known, counted=counted)
+        job = self.named(client, self._port.job())
+        arrive(client, server, [self.arrival(job)])
+        self.arrived(job, server)
+
+    def named(self, client: Client, job: LiveJob) -> LiveJob:
+        """The job with its name in Redis."""
+        return job if job.ident else self._with_ident(client, job)
+
+    def arrival(self, job: LiveJob, tail: tuple[int, list[bytes]] | None = None, *, ended: bool = False) -> Arrival:
+        """What is to be written of it, with the end of its log."""
+        before, lines = tail or self._log.tail(self._log.state, self._options.keep)
+        return Arrival(self, job, before, lines, ended)
+
+    def arrived(self, job: LiveJob, server: str) -> None:
+        """Have the tracker keep that a server has all of it."""
         if job.counted:
             self._port.keep_counted("")
-        self._announce(client, job)
         if job.epoch != server:
             self._port.keep_epoch(server)
-        self._due = True
-
-    def _say_without(self, client: Client, ident: str) -> None:
-        """Say which programs the record asks for, and Muniment does not run."""
-        asked = typed(lambda: client.hmget(ident, _OTHER_PROGRAMS)) or ()
-        for name, program in zip(_OTHER_PROGRAMS, texts(asked), strict=False):
-            if program:
-                self._say(f"{name}={program[:_MOST_NAME]} has no effect: Muniment does not run it.")
-
-    def restore(self, client: Client, server: str) -> None:
-        """Write the record of a job that has ended to a server in this state, for the rest of its time."""
-        job = self._port.job()
-        self.settings.ident = job.ident
-        self._write_all(client, job, anew=True, ended=True)
-        self._port.keep_epoch(server)
 
     def _with_ident(self, client: Client, job: LiveJob) -> LiveJob:
         for ident, url in candidates(layout.target_of(self._target, job.settings.seed)):
@@ -116,33 +132,74 @@ class JobSync:
                 break
         return self._port.job()
 
-    def _write_all(self, client: Client, job: LiveJob, *, anew: bool, counted: str = "", ended: bool = False) -> None:
-        ident, log, state = self.ident, layout.log_key(self.ident), self._log.state
-        fields = "counted", "log_score", "heartbeat", "last_trimmed_log_entry", AGE
-        there, score, beat, trimmed, age = texts(typed(lambda: client.hmget(ident, *fields)) or [b""] * 5)
-        self.beat = max(self.beat, whole_number(beat) or 0)
-        before, lines = self._log.tail(state, self._options.keep)
+    def ask_first(self, pipe: Any, job: LiveJob) -> None:
+        """As a part of a batch: ask what a server has of it."""
+        pipe.hmget(job.ident, ReadFirst._fields)
+        pipe.hgetall(layout.own_key(job.ident))
+        pipe.smembers(layout.own_ignores_key(job.ident))
+        for key in (layout.QUEUED, layout.ANNOUNCED):
+            pipe.zscore(key, _announcement(job))
+
+    def write_first(self, pipe: Any, server: str, arrival: Arrival, found: Sequence[Any]) -> None:
+        """Write all of it, as a part of a step, by what the server has."""
+        job, (fields, copy, patterns, *announced) = arrival.job, found
+        self._server = server
+        there = ReadFirst(*(fields or [None] * len(ReadFirst._fields)))
+        if not arrival.ended:
+            self._say_first(job, there)
+        self.settings.ident = job.ident
+        self.pipeline_id = self.pipeline_id or text_of(there.pipeline_id)
+        known = there.url is not None and job.epoch == server and not arrival.ended
+        if known:
+            self.settings.remember(copy or {}, patterns or (), job)
+        # a record that has expired does not say what the counts have; a server that began anew has the same data
+        same = job.epoch.partition("/")[0] == server.partition("/")[0]
+        counted = job.counted if there.url is None and same else ""
+        self._write_all(pipe, arrival, there, anew=not known, counted=counted)
+        if not arrival.ended and self._options.announce != "off" and all(score is None for score in announced):
+            self._announce(pipe, job)
+        # what others changed meanwhile is in what is known
+        self._due = known
+
+    def _say_first(self, job: LiveJob, there: ReadFirst) -> None:
+        """Say that it arrives, and which programs the record asks for that Muniment does not run."""
+        if self.ident:
+            return
+        self._log.say(f"Received item {job.ident}.")
+        for name, program in zip(_OTHER_PROGRAMS, texts([there.grabber, there.youtube_dl]), strict=True):
+            if program:
+                self.say(f"{name}={program[:_MOST_NAME]} has no effect: Muniment does not run it.")
+
+    def _write_all(self, pipe: Any, arrival: Arrival, there: ReadFirst, *, anew: bool, counted: str) -> None:
+        ident, log, state, job, lines = (
+            self.ident,
+            layout.log_key(self.ident),
+            self._log.state,
+            arrival.job,
+            arrival.lines,
+        )
+        self.beat = max(self.beat, whole_number(text_of(there.heartbeat)) or 0)
         self._reader = self._log.reader_after(state)
-        missing = state.position.score - (whole_number(score) or 0)
-        with client.pipeline() as pipe:
-            if not anew and 0 <= missing <= len(lines):
-                lines = lines[len(lines) - missing :]
-                self._trimmed = whole_number(trimmed) or 0
-            else:
-                pipe.delete(log)
-                self._trimmed = before
-            self._add(pipe, lines, state.position.score)
-            if not ended:
-                self._begin_run(pipe, there or counted, anew=anew)
-            pipe.hset(ident, mapping=layout.begun_fields(job, ident, self.pipeline_id))
-            pipe.hset(ident, mapping=self._sums(state, state.position.score))
-            if anew:
-                self.settings.put(pipe, job, max(job.age, whole_number(age) or 0, self.settings.age))
-            if ended:
-                end_record(pipe, ident, *_rest(job))
-            pipe.publish(layout.UPDATES, ident)
-            self._report(pipe, state, written=True)
-            carry_out(pipe, self._say)
+        missing = state.position.score - (whole_number(text_of(there.log_score)) or 0)
+        if not anew and 0 <= missing <= len(lines):
+            lines = lines[len(lines) - missing :]
+            self._trimmed = whole_number(text_of(there.last_trimmed_log_entry)) or 0
+        else:
+            pipe.delete(log)
+            self._trimmed = arrival.before
+        self._add(pipe, lines, state.position.score)
+        if not arrival.ended:
+            self._begin_run(pipe, text_of(there.counted) or counted, anew=anew)
+        sums = self._sums(state, state.position.score)
+        pipe.hset(ident, mapping=layout.begun_fields(job, ident, self.pipeline_id) | sums)
+        if anew:
+            self.settings.put(
+                pipe, job, max(job.age, whole_number(text_of(there.settings_age)) or 0, self.settings.age)
+            )
+        if arrival.ended:
+            end_record(pipe, ident, *rest_of(job))
+        pipe.publish(layout.UPDATES, ident)
+        self._report(pipe, state, written=True)
         self._sent, self._score = (state, self.queued), state.position.score
 
     def _begin_run(self, pipe: Any, counted: str, *, anew: bool) -> None:
@@ -161,16 +218,11 @@ class JobSync:
         self._port.keep_epoch("")
         raise LookupError("it is to be written anew")
 
-    def _announce(self, client: Client, job: LiveJob) -> None:
-        text = f"Archiving {job.url.partition('#')[0]}"
-        if self._options.announce == "off" or _announced(client, text):
-            return
-        key = layout.QUEUED if self._options.announce == "queue" else layout.ANNOUNCED
-        with client.pipeline() as pipe:
-            pipe.zadd(key, {text: now_ms() / 1000})
-            pipe.zremrangebyrank(key, 0, -_MOST_ANNOUNCED - 1)
-            pipe.zremrangebyscore(layout.ANNOUNCED, "-inf", now_ms() / 1000 - _ANNOUNCED_S)
-            carry_out(pipe, self._say)
+    def _announce(self, pipe: Any, job: LiveJob) -> None:
+        key, now = layout.QUEUED if self._options.announce == "queue" else layout.ANNOUNCED, now_ms() / 1000
+        pipe.zadd(key, {_announcement(job): now})
+        pipe.zremrangebyrank(key, 0, -_MOST_ANNOUNCED - 1)
+        pipe.zremrangebyscore(layout.ANNOUNCED, "-inf", now - _ANNOUNCED_S)
 
     # -- what the crawl does
 
@@ -188,7 +240,7 @@ class JobSync:
             return
         if self._cuts and state.position.score - self._score > self._options.keep + _BATCH:
             # after an outage: what would be taken out again at once is not written
-            self._write_all(client, self._port.job(), anew=False)
+            self.on_connect(client, self._server)
             return
         lines = self._reader.read(state.position, _BATCH)
         score = self._score + len(lines)
@@ -200,7 +252,7 @@ class JobSync:
             pipe.hset(self.ident, mapping=self._sums(state, score))
             if stale:
                 self._report(pipe, state)
-            carry_out(pipe, self._say)
+            carry_out(pipe, self.say)
         self._sent, self._score = (state, self.queued), score
 
     def _report(self, pipe: Any, state: LogState, *, written: bool = False) -> None:
@@ -231,7 +283,7 @@ class JobSync:
             pipe.zremrangebyscore(layout.log_key(self.ident), "-inf", to)
             if not self._cuts and to > self._heard:
                 self._left_out += to - max(self._trimmed, self._heard)
-                self._say(f"Entries leave Redis before all have read them: it has {MOST_ENTRIES} at most.")
+                self.say(f"Entries leave Redis before all have read them: it has {MOST_ENTRIES} at most.")
             self._trimmed = to
 
     def _sums(self, state: LogState, score: int) -> dict[str, str]:
@@ -308,11 +360,11 @@ class JobSync:
                 if not counted and self._notices:
                     add_notice(pipe, layout.notice(job, outcome, self.pipeline_id or text_of(taken_for)))
             end_record(pipe, self.ident, fields, kept_s)
-            carry_out(pipe, self._say)
+            carry_out(pipe, self.say)
         if outcome is not None:
             self._port.keep_counted(outcome.value)
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
         """Say once in the log of the job what is wrong in Redis."""
         if text not in self._said:
             if len(self._said) >= _MOST_SAID:
@@ -321,26 +373,13 @@ class JobSync:
             self._log.say(text)
 
 
-def _rest(job: LiveJob) -> tuple[dict[str, str], int]:
-    """The last fields of a job that has ended, and for how many seconds its record stays."""
-    ended_at = job.finished_at or now_ms()
-    kept_s = KEPT_S - (now_ms() - ended_at) // 1000
-    return {"finished_at": f"{ended_at / 1000:.3f}", "counted": job.outcome}, max(1, kept_s)
-
-
 def _in_a_while() -> float:
     """When everything is read again: not of many jobs at once."""
     return monotonic() + random.uniform(_ALL_AGAIN_S / 2, _ALL_AGAIN_S)
 
 
-def _same_data(one: str, other: str) -> bool:
-    """Whether two states of servers are of one database, whose server may have begun anew."""
-    return one.partition("/")[0] == other.partition("/")[0]
-
-
-def _announced(client: Client, text: str) -> bool:
-    scores = (typed(partial(client.zscore, key, text)) for key in (layout.QUEUED, layout.ANNOUNCED))
-    return any(score is not None for score in scores)
+def _announcement(job: LiveJob) -> str:
+    return f"Archiving {job.url.partition('#')[0]}"
 
 
 def _entry(text: str) -> int:

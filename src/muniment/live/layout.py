@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,9 +15,9 @@ from muniment.settings.option_table import DEFAULT_USER_AGENT
 
 __all__ = [
     "ANNOUNCED", "EPOCH", "IN_FORCE", "NOTICES", "PIPELINES", "PIPELINE_UPDATES", "PLANES", "QUEUED", "TAKEN",
-    "UPDATES", "WORKING", "begun_fields", "counter_fields", "ignores_key", "job_channel", "job_keys", "log_key",
-    "notice", "notice_of_queued", "own_ignores_key", "own_key", "pipeline_key", "plane_key", "rebuild_channel",
-    "record_fields", "setting_fields", "target_of", "watermark",
+    "UPDATES", "WORKING", "ReadFirst", "begun_fields", "counter_fields", "ignores_key", "job_channel", "job_keys",
+    "log_key", "notice", "notice_of_queued", "own_ignores_key", "own_key", "pipeline_key", "plane_key",
+    "rebuild_channel", "record_fields", "setting_fields", "target_of", "watermark",
 ]  # fmt: skip
 
 WORKING, PIPELINES, NOTICES = "working", "pipelines", "finish_notifications"
@@ -29,6 +30,20 @@ QUEUED, ANNOUNCED = "tweets:queue", "tweets:done"
 IN_FORCE = ("concurrency", "delay_min", "delay_max", "suppress_ignore_reports", "note")
 """Fields that others may change, which are settings; an absent one is empty."""
 _WATERMARK = 100_000
+
+
+class ReadFirst(NamedTuple):
+    """The fields of a record that are read before it is written."""
+
+    url: bytes | None
+    counted: bytes | None
+    log_score: bytes | None
+    heartbeat: bytes | None
+    last_trimmed_log_entry: bytes | None
+    settings_age: bytes | None
+    pipeline_id: bytes | None
+    grabber: bytes | None
+    youtube_dl: bytes | None
 
 
 def log_key(ident: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import redis
@@ -21,8 +21,10 @@ __all__ = [
     "RedisError",
     "RedisLink",
     "carry_out",
+    "carry_out_for",
     "left_alone",
     "of_another_type",
+    "plain",
     "text_of",
     "texts",
     "typed",
@@ -143,8 +145,13 @@ class RedisLink:
 
 def carry_out(pipe: Any, say: Callable[[str], None]) -> None:
     """Carry out a step; a key of another type costs that key, and is said."""
+    carry_out_for(pipe, [say] * len(pipe.command_stack))
+
+
+def carry_out_for(pipe: Any, said: Sequence[Callable[[str], None]]) -> None:
+    """The same of a step for several jobs; each command has the one that says what is wrong with its key."""
     commands = [args for args, _ in pipe.command_stack]
-    for args, result in zip(commands, pipe.execute(raise_on_error=False), strict=False):
+    for args, say, result in zip(commands, said, pipe.execute(raise_on_error=False), strict=False):
         if isinstance(result, ResponseError):
             if not of_another_type(result):
                 raise result
@@ -164,6 +171,13 @@ def typed(ask: Callable[[], Any]) -> Any:
         if of_another_type(error):
             return None
         raise
+
+
+def plain(answer: Any) -> Any:
+    """An answer of a batch; None for a key of another type."""
+    if isinstance(answer, RedisError) and not (isinstance(answer, ResponseError) and of_another_type(answer)):
+        raise answer
+    return None if isinstance(answer, RedisError) else answer
 
 
 def texts(found: Iterable[bytes | None]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -81,6 +81,15 @@ class FleetPort(Protocol):
 
     def job(self, job_id: int) -> JobPort:
         """One of them."""
+
+    def several(self, job_ids: Sequence[int]) -> dict[int, LiveJob]:
+        """Some of them as they are now."""
+
+    def tails(self, ends: Mapping[int, tuple[int, int]]) -> dict[int, list[bytes]]:
+        """By job: the entries of its log after a number, up to another."""
+
+    def keep_epochs(self, job_ids: Sequence[int], epoch: str) -> None:
+        """Keep which server has all of some jobs."""
 
     def target(self, job_id: int) -> str:
         """What it archives."""

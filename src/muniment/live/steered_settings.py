@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec import structs
@@ -36,16 +36,14 @@ class SteeredSettings:
         """The keys that have them; the last two are a copy of what was written last, for the next run."""
         return layout.ignores_key(self.ident), layout.own_key(self.ident), layout.own_ignores_key(self.ident)
 
-    def remember(self, client: Client, job: LiveJob) -> None:
-        """Read what an earlier run wrote, so that changes made meanwhile are known as such."""
+    def remember(self, copy: Mapping[bytes, bytes], patterns: Iterable[bytes], job: LiveJob) -> None:
+        """Know what an earlier run wrote, by its copy, so that changes made meanwhile are known as such."""
         if self._written:
             return
-        _, copy, patterns = self.keys
-        found = typed(lambda: client.hgetall(copy)) or {}
-        kept = {text_of(name): text_of(value) for name, value in found.items()}
+        kept = {text_of(name): text_of(value) for name, value in copy.items()}
         if all(name in kept for name in (*layout.IN_FORCE, AGE)):
             self._written = {name: kept[name] for name in layout.IN_FORCE}
-            self._patterns = frozenset(texts(typed(lambda: client.smembers(patterns)) or ()))
+            self._patterns = frozenset(texts(patterns))
             self.age = whole_number(kept[AGE]) or 0
         else:
             self._written, self._patterns, self.age = layout.setting_fields(job), job.patterns, job.age

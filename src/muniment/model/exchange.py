@@ -109,6 +109,8 @@ class RequestOutcome(Struct, frozen=True, kw_only=True):
     from_cache: bool = False
     streamed: bool = False
     """An event stream, or a websocket: it does not count as unsettled."""
+    offers: tuple[str, ...] = ()
+    """URLs of the images among which a style sheet has a browser choose."""
 
 
 class RequestEnded(RequestOutcome, frozen=True, kw_only=True):

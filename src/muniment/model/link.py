@@ -75,11 +75,15 @@ class FoundAs(IntEnum):
     """A line of it: a start URL, too."""
     FOLLOWED = 40
     """A document that a script or a meta refresh of a rendered page led to, captured with it."""
+    REQUISITE = 41
+    """Asked for by the browser of a rendered page, and captured with it."""
+    SUBDOCUMENT = 42
+    """The same, of what may be a page of its own, too: the document of a frame."""
 
     @property
     def label(self) -> str:
         """The word that the index and the reports show."""
-        return self.name.lower().replace("_", "-")
+        return "requisite" if self is FoundAs.SUBDOCUMENT else self.name.lower().replace("_", "-")
 
     @property
     def kind(self) -> Kind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
@@ -100,6 +100,18 @@ class _ServerPort:
     def job(self, job_id: int) -> _JobPort:
         """One of them."""
         return _JobPort(self, job_id)
+
+    def several(self, job_ids: Sequence[int]) -> dict[int, LiveJob]:
+        """Some of them as they are now."""
+        return self._read(lambda db: live.several_live(db, job_ids))
+
+    def tails(self, ends: Mapping[int, tuple[int, int]]) -> dict[int, list[bytes]]:
+        """By job: the entries of its log after a number, up to another."""
+        return self._read(lambda db: job_log.tails(db, ends))
+
+    def keep_epochs(self, job_ids: Sequence[int], epoch: str) -> None:
+        """Keep which server has all of some jobs."""
+        self._write(lambda db: live.keep_epochs(db, job_ids, epoch))
 
     def target(self, job_id: int) -> str:
         """What it archives."""
@@ -207,7 +219,7 @@ class _JobPort:
 
     def keep_epoch(self, epoch: str) -> None:
         """Keep which server has all of it."""
-        self._port._write(lambda db: live.keep_epoch(db, self._job_id, epoch))
+        self._port._write(lambda db: live.keep_epochs(db, [self._job_id], epoch))
 
     def keep_counted(self, outcome: str) -> None:
         """Keep which outcome the counts in Redis have."""

@@ -13,9 +13,11 @@ from muniment.errors import ProtocolError
 from muniment.model.link import FoundAs
 from muniment.model.page import FinishBatch
 from muniment.model.url import url_key
+from muniment.rules.scope import FAR
 from muniment.tracker.schema.tables import jobs, pages
 
-START, ONE, TWO, THREE = site(""), site("1"), site("2"), site("3")
+START, ONE, TWO, THREE, FOUR = site(""), site("1"), site("2"), site("3"), site("4")
+IMAGE, SHEET = site("i.png"), site("s.css")
 
 
 def set_nice(job, url, nice):
@@ -334,10 +336,41 @@ def test_a_document_that_a_rendered_page_was_sent_to_is_done_with_it(tracker):
     assert sum(report.pending.values()) == 1
     assert job.sums()[0] == 2
     job.reopen()
-    # what is linked as well is asked for once, and what waited before is left to its turn
+    # what is linked as well is asked for once, and what waited before waits no more
     job.finish(job.take(ONE), {ONE: [(TWO, A), (THREE, FoundAs.FOLLOWED)]})
-    assert [claim.url for claim in job.claim()] == [THREE]
+    assert job.claim() == []
     assert why(job.place.directory, job.place, TWO).verdict == "captured"
+
+
+def test_a_document_that_was_nearer_than_the_page_sent_to_it_leads_on_from_there(tracker):
+    job = tracker(START)
+    job.finish(job.take(START), {START: [(ONE, A), (TWO, A)]})
+    job.finish(job.take(ONE), {ONE: [(THREE, A)]})
+    job.finish(job.take(THREE), {THREE: [(TWO, FoundAs.FOLLOWED), (FOUR, A)]})
+    assert [claim.url for claim in job.claim()] == [FOUR]
+    assert (job.hops(TWO), job.hops(FOUR)) == ((1, FAR), (2, FAR))
+
+
+def test_what_a_browser_got_is_done_with_its_page(tracker):
+    got, frame = FoundAs.REQUISITE, FoundAs.SUBDOCUMENT
+    job = tracker(START, ONE, THREE)
+    # one that waits for its first try, one that is a page of the crawl, one that is new, one that is in hand
+    job.finish(job.take(ONE), {ONE: [(IMAGE, FoundAs.IMG), (TWO, A)]})
+    held = {claim.url: claim for claim in job.claim()}
+    job.frontier.release([(c.page_id, c.claim_id) for c in held.values() if c.url not in (START, THREE)])
+    waited = sum(job.frontier.pending().values())
+    web = {START: [(IMAGE, got), (TWO, frame), (FOUR, frame), (SHEET, got), (THREE, got)]}
+    report = job.finish(held[START], web)
+    assert sum(report.pending.values()) == sum(job.frontier.pending().values()) - waited == -1
+    assert not report.requisites
+    assert {claim.url for claim in job.claim()} == {TWO}
+    assert [job.attempts(url) for url in (IMAGE, FOUR, SHEET, THREE)] == [[(1, 200, "")]] * 3 + [[]]
+    assert job.frontier.totals.requisites == 3
+    # later a link leads to both: the document is a page of the site now, and its own links were not recorded
+    report = job.finish(held[THREE], {THREE: [(FOUR, A), (IMAGE, A), (SHEET, FoundAs.STYLESHEET)]})
+    while job.frontier.updating_depths:
+        job.frontier.update_depths()
+    assert {claim.url for claim in job.claim()} == {FOUR}
 
 
 # -- payloads

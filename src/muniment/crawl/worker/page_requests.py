@@ -11,6 +11,7 @@ from msgspec import structs
 
 from muniment.archive.durable import body_error
 from muniment.clock import monotonic
+from muniment.crawl.worker.documents import offered_images
 from muniment.crawl.worker.host_signals import page_signal
 from muniment.crawl.worker.services import EngineServices, RefusedRequest
 from muniment.fetch.forwarding.followed import SpooledBytes
@@ -211,6 +212,7 @@ class PageRequests:
             type=kind,
             size=exchange.body.payload_length,
             error=str(failure or ""),
+            offers=offered_images(exchange) if kind == "stylesheet" else (),
         )
         await self._services.record_beside(exchange, self._context(kind))
         return answered

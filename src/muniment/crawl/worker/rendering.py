@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import msgspec
@@ -15,12 +15,13 @@ from muniment.crawl.pages import Evaluation, ResolvedLinks
 from muniment.crawl.worker.evaluate import ReadPolicy, retry_wait
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.model.exchange import RequestEnded
-from muniment.model.failure import Failure
-from muniment.model.link import FoundAs
+from muniment.model.failure import Failure, FailureCode
+from muniment.model.link import FoundAs, Kind
 from muniment.model.page import LINK_ENTRY, Claim
 from muniment.model.result import PageResource, Result, ResultKind, ResultStatus
-from muniment.model.url import normalise
-from muniment.rules.retry import is_last
+from muniment.model.url import MOST_URL, normalise, url_key
+from muniment.rules.rendering.needs_browser import is_document
+from muniment.rules.retry import is_last, retryable
 
 __all__ = ["lost_page", "rendered_page"]
 
@@ -29,6 +30,8 @@ _PICTURES = {"view": _PNG, "thumbnail": _JPEG, "fullPage": _PNG, "customJs": _PN
 _NAMES = {"fullPage": "full"}
 _FOUND = {found_as.label: found_as for found_as in FoundAs}
 _PART = 206
+_SHOWN = frozenset({"stylesheet", "image", "media", "font", "script", "texttrack"})
+"""The types of requests for what a page is shown with."""
 _LEADS = frozenset({"a", "area", "form"})
 _MOST_LISTED = 10_000
 """Links and requests that a result names."""
@@ -180,25 +183,75 @@ def _links(claim: Claim, first: ResolvedLinks, rendered: RenderedPage, outlinks:
     leads = [(url, _FOUND[how]) for url, how in rendered.links if how in _FOUND]
     # of what it got in parts, the whole is wanted: parts are not replayed
     leads += [(url, FoundAs.VIDEO) for url in _partly_had(rendered)]
+    # its own frames can be looked into, and not the style sheets of others
+    leads += [(url, FoundAs.CSS_URL) for chain in rendered.chains for one in chain for url in one.offers]
     # where its scripts went before it had settled: as after a redirect
     followed = {outlinks.key(url): (url, FoundAs.FOLLOWED) for url in _followed(claim, rendered)}
     anchors = [url for url, found_as in leads if found_as is FoundAs.A]
     others = [link for link in leads if link[1] is not FoundAs.A]
     base = rendered.final_url or claim.url
     more = outlinks.resolve(base, [*others, *followed.values()], anchors, follow=claim.follow)
-    had = {outlinks.key(url) for url in _had(rendered)}
+    had = {outlinks.key(url): way for url, way in _had(rendered)}
     entries = dict.fromkeys((*_entries(first.entries), *_entries(more.entries)))
-    kept = [one for one in entries if one[:-1] not in had or (one[:-1] in followed and one[-1] == FoundAs.FOLLOWED)]
+    kept = [one for one in entries if one[:-1] not in had or _is_wanted(one, had[one[:-1]], followed)]
     lines = dict.fromkeys((*first.lines.splitlines(keepends=True), *more.lines.splitlines(keepends=True)))
-    return ResolvedLinks(b"".join(kept), b"".join(lines), (*first.news, *more.news), first.dropped + more.dropped)
+    along = outlinks.resolve(base, _brought(rendered, outlinks, followed), follow=claim.follow)
+    return ResolvedLinks(
+        b"".join(kept) + along.entries,
+        b"".join(lines),
+        (*first.news, *more.news, *along.news),
+        first.dropped + more.dropped,
+    )
 
 
-def _had(rendered: RenderedPage) -> Iterator[str]:
-    for request in (one for chain in rendered.chains for one in chain):
-        if request.method == "GET" and ((request.status and request.status != _PART) or request.from_cache):
-            url = normalise(request.url)
-            if url is not None:
-                yield url
+def _is_wanted(entry: bytes, way: FoundAs | None, followed: Container[bytes]) -> bool:
+    """Whether a link to what the browser had stays one: to a page of the crawl, whatever scripts fetched of it."""
+    found_as = FoundAs(entry[-1])
+    if entry[:-1] in followed:
+        return found_as is FoundAs.FOLLOWED
+    return found_as.kind is Kind.LINK and way is not FoundAs.REQUISITE
+
+
+def _brought(rendered: RenderedPage, outlinks: Outlinks, followed: Container[bytes]) -> list[tuple[str, FoundAs]]:
+    """What the browser got that other pages may lead to: the tracker has it done with this page."""
+    found = {}
+    for chain in rendered.chains:
+        for url, way in _had_of(chain):
+            # a URL with the id of a session is not the one that the tracker has for its page
+            same = len(url) <= MOST_URL and outlinks.key(url) == url_key(url) not in followed
+            if way is not None and same and not any(one.from_cache for one in chain):
+                found[url] = way
+    return list(found.items())
+
+
+def _had(rendered: RenderedPage) -> Iterator[tuple[str, FoundAs | None]]:
+    for chain in rendered.chains:
+        yield from _had_of(chain)
+
+
+def _had_of(chain: list[RequestEnded]) -> Iterator[tuple[str, FoundAs | None]]:
+    """The URLs that the browser got, and what it made of them; None for what only its scripts can say."""
+    last = chain[-1]
+    way: FoundAs | None = None
+    if 200 <= last.status < 300 and not last.error:
+        shows = is_document(last.status, last.mime, "")
+        way = FoundAs.REQUISITE if last.type in _SHOWN and not shows else None
+        way = FoundAs.SUBDOCUMENT if last.type == "document" else way
+    for request in chain:
+        url = normalise(request.url) if request.method == "GET" and _is_whole(request) else None
+        if url is not None:
+            yield url, way
+
+
+def _is_whole(request: RequestEnded) -> bool:
+    """Whether it has an answer that another try would not better."""
+    if request.from_cache:
+        return True
+    if request.status in (0, _PART):
+        return False
+    code, _, text = request.error.partition(": ")
+    failure = Failure(msgspec.convert(code, FailureCode), text) if code else None
+    return not retryable(request.status, failure)
 
 
 def _followed(claim: Claim, rendered: RenderedPage) -> Iterator[str]:

@@ -5,7 +5,7 @@ Its numbers are taken last in a transaction, so that writers beside each other w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from sqlalchemy import Text, bindparam, func, literal_column, select, update
@@ -30,6 +30,7 @@ __all__ = [
     "entries_after",
     "is_shown",
     "say_changes",
+    "tails",
 ]
 
 BEGUN = BatchInsert(live_jobs, "job_id", "started_at", conflict="IGNORE")
@@ -174,3 +175,9 @@ def is_shown(db: Database, job_id: int) -> bool:
 def entries_after(db: Database, job_id: int, after: int, end: int) -> list[bytes]:
     """The entries of a log after a number, up to another."""
     return [bytes(entry) for (entry,) in db.rows(_AFTER, (job_id, after, end))]
+
+
+def tails(db: Database, ends: Mapping[int, tuple[int, int]]) -> dict[int, list[bytes]]:
+    """By job: the entries of its log after a number, up to another."""
+    found = db.several([(_AFTER, (job_id, after, end)) for job_id, (after, end) in ends.items()])
+    return {job_id: [bytes(entry) for (entry,) in rows] for job_id, rows in zip(ends, found, strict=True)}

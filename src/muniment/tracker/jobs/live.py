@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
-from sqlalchemy import bindparam, select
+from sqlalchemy import Row, bindparam, select
 
 from muniment.model.network.live import LiveJob, LogPosition
 from muniment.model.page import PageResult
 from muniment.model.queue import Totals
+from muniment.rules.job_rules import Rules
 from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import BatchInsert, Database, Prepared, retrying_transaction
-from muniment.tracker.jobs.store import latest_rules
+from muniment.tracker.jobs.store import all_latest_rules
 from muniment.tracker.schema.live import live_jobs
 from muniment.tracker.schema.tables import jobs
 
 __all__ = [
-    "EntryLog", "KeptLog", "Log", "keep_counted", "keep_epoch", "keep_ident", "live_job", "log_position",
-    "read_position",
+    "EntryLog", "KeptLog", "Log", "keep_counted", "keep_epochs", "keep_ident", "live_job", "log_position",
+    "read_position", "several_live",
 ]  # fmt: skip
 
 _BEGUN = BatchInsert(live_jobs, "job_id", "started_at", conflict="IGNORE")
@@ -116,10 +117,10 @@ def keep_ident(db: Database, job_id: int, ident: str, url: str) -> None:
 
 
 @retrying_transaction
-def keep_epoch(db: Database, job_id: int, epoch: str) -> None:
-    """Keep which server has all of a job."""
+def keep_epochs(db: Database, job_ids: Sequence[int], epoch: str) -> None:
+    """Keep which server has all of some jobs."""
     with db.transaction():
-        db.connection.execute(live_jobs.update().where(live_jobs.c.job_id == job_id).values(epoch=epoch))
+        db.connection.execute(live_jobs.update().where(live_jobs.c.job_id.in_(job_ids)).values(epoch=epoch))
 
 
 @retrying_transaction
@@ -131,11 +132,19 @@ def keep_counted(db: Database, job_id: int, outcome: str) -> None:
 
 def live_job(db: Database, job_id: int) -> LiveJob:
     """A job as Redis shows it."""
-    found = select(*_COLUMNS).select_from(jobs.outerjoin(live_jobs)).where(jobs.c.id == job_id)
-    row = db.connection.execute(found).one()
-    _, rules = latest_rules(db, job_id)
+    return several_live(db, [job_id])[job_id]
+
+
+def several_live(db: Database, job_ids: Sequence[int]) -> dict[int, LiveJob]:
+    """Some jobs as Redis shows them, by their numbers."""
+    found = select(jobs.c.id, *_COLUMNS).select_from(jobs.outerjoin(live_jobs)).where(jobs.c.id.in_(job_ids))
+    rules = all_latest_rules(db, job_ids)
+    return {row.id: _live(row, rules[row.id]) for row in db.connection.execute(found)}
+
+
+def _live(row: Row[*tuple[Any, ...]], rules: Rules) -> LiveJob:
     return LiveJob(
-        job_id=job_id,
+        job_id=row.id,
         state=row.state,
         outcome=row.outcome,
         settings=msgspec.json.decode(row.settings, type=Settings),

@@ -36,6 +36,7 @@ __all__ = [
     "NOBODY",
     "Job",
     "JobInput",
+    "all_latest_rules",
     "any_claimed",
     "any_parked",
     "any_pending",
@@ -288,6 +289,15 @@ def latest_rules(db: Database, job_id: int) -> tuple[int, Rules]:
         .limit(1)
     ).one()
     return int(row[0]), msgspec.json.decode(row[1], type=Rules)
+
+
+def all_latest_rules(db: Database, job_ids: Sequence[int]) -> dict[int, Rules]:
+    """The patterns of some jobs that are in force."""
+    newer = job_rulesets.alias()
+    again = select(newer.c.version).where(newer.c.job_id == job_rulesets.c.job_id)
+    newest = ~again.where(newer.c.version > job_rulesets.c.version).exists()
+    found = select(job_rulesets.c.job_id, job_rulesets.c.rules).where(job_rulesets.c.job_id.in_(job_ids), newest)
+    return {int(job_id): msgspec.json.decode(rules, type=Rules) for job_id, rules in db.connection.execute(found)}
 
 
 def rules_of(db: Database, job_id: int, version: int) -> Rules:

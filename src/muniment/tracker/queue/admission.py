@@ -242,6 +242,11 @@ class Admission:
         shown, self._shown = self._shown, Counter()
         return shown
 
+    def not_shown(self, via_id: int | None, host_id: int) -> None:
+        """One page less, which that one led to: it has been captured."""
+        if via_id is not None and self._shown.get((via_id, host_id), 0) > 0:
+            self._shown[via_id, host_id] -= 1
+
     def offer_again(self, standing: Standing, children: bytes, wanted: dict[int, Offer]) -> None:
         """Offer the children of a page that came nearer what it offers now."""
         offers = self.offers(standing)

@@ -101,10 +101,14 @@ class Counters:
 
     def count(self, page: PageResult, *, as_page: bool, start: bool) -> PageOutcome:
         """Add a done page to its counter; returns which one that is (`pages.counted`)."""
-        totals = self._counts
         if is_failed(page.status, page.error):
-            totals.failed += 1
+            self._counts.failed += 1
             return PageOutcome.FAILED
+        return self.count_captured(as_page=as_page, start=start)
+
+    def count_captured(self, *, as_page: bool, start: bool) -> PageOutcome:
+        """Add a page that has a complete capture; returns what it is counted as."""
+        totals = self._counts
         if as_page:
             totals.captured += 1
             totals.starts_captured += start

@@ -127,7 +127,7 @@ class Frontier:
         self.results = ResultStore(db, job_id)
         self.hooks: HookStore | None = None
         self._depths = DepthUpdates(db, job_id, scope, admission)
-        self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._depths, scope.max_redirects, admission)
+        self._loops = RedirectLoops(db, job_id, self.cookies, hosts, self._depths, scope, admission)
         self._lost = LostCaptures(db, job_id, self._depths, admission.keys, self.payloads)
         self._claims = Claims(db, job_id, scope, rounds)
         self._rounds = rounds
@@ -254,8 +254,7 @@ class Frontier:
             pending += self._depths.work()
             tried = [page for page in accepted if not page.refused]
             self._db.many(_ATTEMPT, [self._attempt(page, worker, held[page.page_id].ruleset) for page in tried])
-            # new ones of this batch, which were counted as waiting
-            pending.subtract(self._loops.came_along(accepted, worker, self.counters))
+            pending.update(self._loops.came_along(accepted, worker, self.counters))
             if results:
                 self.results.keep(results, {page.page_id for page in accepted})
             self.payloads.remember(accepted, batch.payloads)
@@ -271,7 +270,9 @@ class Frontier:
         # new pages of a host do not wait for its retries
         due = {host: at for host, at in retries.items() if pending[host] == waiting[host]}
         shown = self.admission.take_shown()
-        requisites = [(held[page].host_id, host, count) for (page, host), count in shown.items() if page in held]
+        requisites = [
+            (held[page].host_id, host, count) for (page, host), count in shown.items() if page in held and count
+        ]
         missing = list({key for keys in untold.values() for key in keys})
         return FinishReport(accepted, dict(pending), due, skipped, requisites, repeated, missing, untold)
 

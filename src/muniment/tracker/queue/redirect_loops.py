@@ -1,6 +1,6 @@
 """Redirects: a page that a chain of them comes back to is fetched again when its cookies have changed.
 
-A browser that a page's script sent elsewhere has that document already: its page is done with the one that led there.
+What a browser has got for a page, requisites and the documents that scripts led to, is done with that page.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from muniment.http.redirects import REDIRECTS, RedirectTurn, fetch_again
 from muniment.model.cookie import digest_of
 from muniment.model.link import FoundAs
 from muniment.model.page import LINK_ENTRY, PageResult, PageState, session_of
-from muniment.tracker.db.database import BatchInsert, Database, Prepared
-from muniment.tracker.queue.admission import Admission, unpack_children
+from muniment.rules.scope import Scope, Standing
+from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row
+from muniment.tracker.queue.admission import Admission, Parent, unpack_children
 from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.schema.attempt_budget import IS_LATEST, TRIED
@@ -28,6 +29,7 @@ from muniment.tracker.stores.hosts import Hosts
 __all__ = ["RedirectLoops"]
 
 _KIND = "cookies_sent"
+_ALONG = frozenset({FoundAs.FOLLOWED, FoundAs.REQUISITE, FoundAs.SUBDOCUMENT})
 
 
 def _with_latest() -> Join:
@@ -77,18 +79,23 @@ _COLUMNS = (
     "error",
 )
 _ATTEMPT = BatchInsert(attempts, *_COLUMNS, conflict="REPLACE")
-_NEW_HERE = Prepared(
-    select(pages.c.id, pages.c.host_id).where(
-        pages.c.job_id == bindparam("job"),
-        pages.c.key == bindparam("k"),
-        pages.c.via_id == bindparam("via"),
+_READ_WHEREVER = FoundAs.ROBOTS, FoundAs.SITEMAP, FoundAs.START_LIST
+_WAITING = Lookup(
+    select(
+        pages.c.id, pages.c.host_id, pages.c.via_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
+        pages.c.included, pages.c.redirects,
+    ).where(
         pages.c.state == PageState.READY.value,
         pages.c.attempts_remaining > 0,
         pages.c.in_scope,
         TRIED == 0,
+        *(pages.c.found_as != literal_column(str(int(way))) for way in _READ_WHEREVER),
     ),
-    "job", "k", "via",
+    pages.c.job_id,
+    pages.c.id,
+    locks=True,
 )  # fmt: skip
+"""Pages that were never asked for, and may be."""
 _CAME_ALONG = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
@@ -129,11 +136,11 @@ class RedirectLoops:
         cookies: CookieStore,
         hosts: Hosts,
         depths: DepthUpdates,
-        max_redirects: int,
+        scope: Scope,
         admission: Admission,
     ) -> None:
         self._db, self._job_id, self._cookies, self._hosts, self._depths = db, job_id, cookies, hosts, depths
-        self._max_redirects, self._admission = max_redirects, admission
+        self._scope, self._admission = scope, admission
 
     def learn(self, finished: Iterable[PageResult], now: int) -> Counter[int]:
         """Look at the redirects of a batch at `now` (Unix ms); returns pages newly pending per host number."""
@@ -151,28 +158,50 @@ class RedirectLoops:
                 pending[target.host_id] += 1
         return pending
 
-    def came_along(self, finished: Iterable[PageResult], worker: int, counters: Counters) -> list[int]:
-        """Have pages done that browsers were sent to by these; the host number of each."""
-        hosts: list[int] = []
-        for page in finished:
-            for key in _followed(page):
-                for page_id, host_id in self._db.rows(_NEW_HERE, (self._job_id, key, page.page_id)):
-                    counted = counters.count(page, as_page=True, start=False)
-                    self._db.many(_CAME_ALONG, [(page.followed, int(counted), self._job_id, page_id)])
-                    self._db.many(_ATTEMPT, [(
-                        self._job_id, page_id, 1, session_of(page.claim_id), worker, self._admission.ruleset.version,
-                        page.started_at // 1000, page.finished_at, page.status, "",
-                    )])  # fmt: skip
-                    hosts.append(host_id)
-        return hosts
+    def came_along(self, finished: Iterable[PageResult], worker: int, counters: Counters) -> Counter[int]:
+        """Have pages done that browsers got for these; the change of pages that wait per host number.
+
+        One that somebody has claimed is left to them, and a document that is a page of the crawl to its turn.
+        """
+        along = {key: (page, way) for page in finished for key, way in _along(page)}
+        if not along:
+            return Counter()
+        got = {page_id: along[key] for key, page_id, _ in self._admission.keys.find(list(along))}
+        changes: Counter[int] = Counter()
+        done, tries = [], []
+        for page_id, host_id, via_id, *hops in self._db.lookup(_WAITING, self._job_id, sorted(got)):
+            page, way = got[page_id]
+            standing = Standing(hops[0], hops[1], bool(hops[2]), bool(hops[3]), hops[4])
+            as_page = self._scope.as_page(standing)
+            if way == FoundAs.SUBDOCUMENT and as_page:
+                continue
+            counted = counters.count_captured(as_page=as_page, start=False)
+            told = page.followed if way == FoundAs.FOLLOWED else way == FoundAs.REQUISITE
+            done.append((told, int(counted), self._job_id, page_id))
+            tries.append(self._try(page_id, page, worker))
+            changes[host_id] -= 1
+            self._admission.not_shown(via_id, host_id)
+            if way == FoundAs.FOLLOWED:
+                # its links are those of the page that led to it, which may be farther away
+                links = b"".join(entry for entry in _entries(page.outlinks) if entry[-1] != FoundAs.FOLLOWED)
+                changes.update(self._admission.admit([Parent(page_id, standing, links)], {}))
+        self._db.many(_CAME_ALONG, done)
+        self._db.many(_ATTEMPT, tries)
+        return changes
+
+    def _try(self, page_id: int, page: PageResult, worker: int) -> Row:
+        return (
+            self._job_id, page_id, 1, session_of(page.claim_id), worker, self._admission.ruleset.version,
+            page.started_at // 1000, page.finished_at, page.status, "",
+        )  # fmt: skip
 
     def _has_another_turn(self, target: _RedirectTarget, page_id: int, now: int) -> bool:
         cookies = digest_of(self._cookies.header(target.url, now))
         # following the chain costs the most: only for pages that one redirect would have fetched again
-        if not fetch_again(target.turn, 1, cookies, self._max_redirects):
+        if not fetch_again(target.turn, 1, cookies, self._scope.max_redirects):
             return False
         steps = self._steps(target.page_id, page_id)
-        return steps is not None and fetch_again(target.turn, steps + 1, cookies, self._max_redirects)
+        return steps is not None and fetch_again(target.turn, steps + 1, cookies, self._scope.max_redirects)
 
     def _target(self, key: bytes) -> _RedirectTarget | None:
         rows = self._db.rows(_TARGET, (_KIND, self._job_id, key))
@@ -185,7 +214,7 @@ class RedirectLoops:
     def _steps(self, start: int, end: int) -> int | None:
         """How many redirects lead from one page to another; None when they do not."""
         page = start
-        for steps in range(self._max_redirects + 1):
+        for steps in range(self._scope.max_redirects + 1):
             if page == end:
                 return steps
             rows = self._db.rows(_STEP, (self._job_id, page))
@@ -198,13 +227,17 @@ class RedirectLoops:
         return None
 
 
-def _followed(page: PageResult) -> Iterator[bytes]:
-    """The keys of the documents that a rendered page was sent to."""
-    entries = page.outlinks
-    if page.done and FoundAs.FOLLOWED in entries[16::LINK_ENTRY]:
-        for at in range(0, len(entries), LINK_ENTRY):
-            if entries[at + 16] == FoundAs.FOLLOWED:
-                yield entries[at : at + 16]
+def _along(page: PageResult) -> Iterator[tuple[bytes, int]]:
+    """What a rendered page brought along: the key of each URL, and how it was found."""
+    ways = frozenset(page.outlinks[16::LINK_ENTRY]) & _ALONG
+    if ways:
+        for entry in _entries(page.outlinks):
+            if entry[-1] in ways and (page.done or entry[-1] != FoundAs.FOLLOWED):
+                yield entry[:-1], entry[-1]
+
+
+def _entries(outlinks: bytes) -> Iterator[bytes]:
+    return (outlinks[at : at + LINK_ENTRY] for at in range(0, len(outlinks), LINK_ENTRY))
 
 
 def _redirect(page: PageResult) -> bytes | None:
