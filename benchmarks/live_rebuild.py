@@ -47,7 +47,7 @@ def add_jobs(db: Database, count: int, lines: int) -> None:
     for number in range(count):
         url = f"http://j{number}.example/"
         job = submit_job(db, f"job {number}", Settings(out=""), StartPages([url]), now_ms()).job.job_id
-        terms = JobTerms(tags=frozenset({"none"})) if number % 10 else JobTerms(max_slots=1)
+        terms = JobTerms(tags=frozenset({"none"})) if number % 10 else JobTerms(concurrency=1)
         change_terms(db, job, "benchmark", terms, now_ms())
         entries = [LogEntry(now_ms(), f"{url}{n}/a-page-of-this-site", 200) for n in range(lines)]
         job_log.add_lines(db, job, entries, ServerEntries())
