@@ -4,10 +4,12 @@ Each step has more clients than the one before. Prints finished pages per second
 percentile, and the CPU time of the servers and of PostgreSQL for a thousand pages. With `--idle`, the clients wait
 beside many jobs instead: the share of a core that the server takes, and how long a change takes to reach all of them.
 With `--rules`, a thousand rules are tried on the pages of a list and then given, while one client sends heartbeats and
-parts of another list: how long that took, and how long the client waited. `--state` has the tracker in a file.
+parts of another list: how long that took, and how long the client waited. With `--memory`, the resident memory of the
+first server is read every two seconds of each step, and the means of its thirds are printed. `--state` has the tracker
+in a file. Of more than 100,000 pages, the others are copies of these by SQL.
 
 Usage: python benchmarks/fleet_scale.py [--clients 10,100,1000] [--servers N] [--seconds S] [--idle] [--jobs N]
-                                        [--rules] [--pages N] [--state]
+                                        [--rules] [--memory] [--pages N] [--state]
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import statistics
 import tempfile
 import time
 from contextlib import suppress
@@ -22,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from tests.support.fleet import Fleet
+from sqlalchemy import text
+from tests.support.fleet import Fleet, wait_for
 from tests.support.postgres import Postgres
 
 from muniment.clock import now_ms
@@ -35,16 +39,21 @@ from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.pipelines import add_pipeline
 from muniment.tracker.jobs.terms import change_terms
 from muniment.tracker.open import StartPages, submit_job
+from muniment.tracker.schema.tables import pages as pages_table
 
 PAGES = 20
 """Of one claim; a client fetches so many in a second."""
-HOSTS, LINES = 4_000, 10_000
+HOSTS, LISTED = 4_000, 100_000
 PART = 10_000
 """Lines that are sent at once."""
 WAIT_S = 40
 """Of questions that wait, as pipelines ask."""
 AT_ONCE = 50
 """Clients that greet at a time."""
+KEYS_OF_COPIES = """
+    INSERT INTO page_keys (job_id, key, page_id) SELECT job_id, key, id FROM pages p
+    WHERE NOT EXISTS (SELECT 1 FROM page_keys k WHERE k.job_id = p.job_id AND k.key = p.key) ORDER BY job_id, key
+"""
 
 
 class Client:
@@ -141,6 +150,49 @@ def add_list(fleet: Fleet, work: Path, pages: int) -> None:
     fleet.run("job", "add", "--fetch", str(file), "--no-robots", "--server", fleet.url(0), seconds=3600)
 
 
+def copy_pages(db: Database, copies: int) -> None:
+    """Have so many pages wait for each one of job 1."""
+    keys = {"sqlite": "randomblob(16)", "postgresql": "decode(md5(p.id || ' ' || n), 'hex')"}
+    key = keys[db.engine.dialect.name]
+    made = {"id": "p.id + n * (SELECT max(id) FROM pages)", "key": key, "url": "p.url || '-' || n"}
+    names = [column.name for column in pages_table.columns]
+    with db.transaction() as connection:
+        for index in pages_table.indexes:
+            index.drop(connection)
+        copied = connection.execute(
+            text(
+                f"INSERT INTO pages ({', '.join(names)}) "
+                f"WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {copies - 1}) "
+                f"SELECT {', '.join(made.get(name, f'p.{name}') for name in names)} FROM numbers, pages p"
+            )
+        )
+        connection.execute(text(KEYS_OF_COPIES))
+        for index in pages_table.indexes:
+            index.create(connection)
+    print(f"{copied.rowcount:,} copies of pages", flush=True)
+
+
+def restarted(fleet: Fleet) -> list[psutil.Process]:
+    for server in fleet.servers:
+        begun = server.said().count("serving http")
+        server.stop()
+        server.start()
+        wait_for(lambda server=server, begun=begun: server.said().count("serving http") > begun, "the server")
+    return [psutil.Process(one.process.pid) for one in fleet.servers if one.process]
+
+
+async def watch(process: psutil.Process) -> None:
+    """Print the means of the thirds of a process's resident memory, once this is cancelled."""
+    sizes: list[float] = []
+    with suppress(asyncio.CancelledError):
+        while True:
+            sizes.append(process.memory_info().rss / 1e6)
+            await asyncio.sleep(2)
+    third = max(1, len(sizes) // 3)
+    means = [statistics.mean(part) for part in (sizes[:third], sizes[third : -third or None], sizes[-third:])]
+    print(f"resident memory: {', '.join(f'{mean:.0f}' for mean in means)} MB; maximum {max(sizes):.0f} MB", flush=True)
+
+
 def thousand_rules() -> list[dict[str, Any]]:
     """Most are about one host, or a part of one."""
     made: list[dict[str, Any]] = [{"regex": "/[0-9]*7$", "skip": True}, {"prefix": "http://h5", "nice": 9}]
@@ -234,11 +286,17 @@ async def begun(ports: list[int], tokens: list[str], latencies: dict[str, list[f
     return clients
 
 
-async def step(ports: list[int], tokens: list[str], seconds: float, processes: dict[str, list[psutil.Process]]) -> None:
+async def step(
+    ports: list[int], tokens: list[str], seconds: float, processes: dict[str, list[psutil.Process]], *, memory: bool
+) -> None:
     latencies: dict[str, list[float]] = {}
     clients = await begun(ports, tokens, latencies)
     before, began = {name: cpu_of(some) for name, some in processes.items()}, time.monotonic()
+    watching = asyncio.create_task(watch(processes["servers"][0])) if memory else None
     await asyncio.gather(*(client.work(began + seconds) for client in clients))
+    if watching is not None:
+        watching.cancel()
+        await watching
     spent, pages = time.monotonic() - began, sum(client.finished for client in clients)
     told = [f"{len(clients):5} clients {pages / spent:7.0f} pages/s"]
     told += [f"{name} {percentiles(values)} ms" for name, values in sorted(latencies.items())]
@@ -297,6 +355,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=200_000)
     parser.add_argument("--idle", action="store_true")
     parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--memory", action="store_true")
     parser.add_argument("--state", action="store_true", help="a tracker in a file")
     parser.add_argument("--jobs", type=int, default=1000, help="with --idle")
     given = parser.parse_args()
@@ -318,14 +377,18 @@ def main() -> None:
             if given.idle:
                 asyncio.run(idle(fleet, ports, tokens[: counts[-1]], given.seconds, servers))
                 return
-            add_list(fleet, work, given.pages)
+            add_list(fleet, work, min(given.pages, LISTED))
+            if given.pages > LISTED:
+                with tracker_at(TrackerPlace(state, url)) as db:
+                    copy_pages(db, given.pages // LISTED)
+                servers = restarted(fleet)  # a server counts what waits when it begins
             if given.rules:
                 asyncio.run(try_rules(fleet, work, ports[0], tokens[0]))
                 return
             assert postgres.pid is not None
             processes = {"servers": servers, "postgres": [psutil.Process(postgres.pid)]}
             for count in counts:
-                asyncio.run(step(ports, tokens[:count], given.seconds, processes))
+                asyncio.run(step(ports, tokens[:count], given.seconds, processes, memory=given.memory))
 
 
 def add_jobs(db: Database, count: int) -> None:

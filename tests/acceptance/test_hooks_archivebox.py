@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,24 +57,10 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(plugins: Path) -> Path:
     """A Python that has what the plugins import."""
     environment = plugins.parents[1] / "env"
-    subprocess.run([sys.executable, "-m", "venv", environment], check=True, timeout=300)
+    venv.create(environment, with_pip=False)
     program = environment / "bin" / "python"
-    subprocess.run(
-        [
-            program,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--no-compile",
-            "rich-click",
-            "pydantic",
-            "trafilatura",
-            "lxml_html_clean",
-        ],
-        check=True,
-        timeout=300,
-    )
+    pip = [sys.executable, "-m", "pip", "--python", program, "install", "-q", "--no-compile"]
+    subprocess.run([*pip, "rich-click", "pydantic", "trafilatura", "lxml_html_clean"], check=True, timeout=300)
     [packages] = environment.glob("lib/python*/site-packages")
     (packages / "abx.pth").write_text(f"{plugins.parents[1]}\n")
     return program

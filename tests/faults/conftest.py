@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.support.maze import Maze, write_maze
+
+from forked import ForkedWithChildren
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """What befalls a command here has nothing to do with how Python starts."""
+    return ForkedWithChildren
 
 
 @pytest.fixture

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
 from tests.support.gated_site import Answer
 
 from processes import children
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """As users start it: this is about what a process has."""
+    return subprocess.Popen
 
 
 def test_a_page_that_kills_its_worker_again_and_again_is_given_up(muniment: Callable[..., Any], tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ import pytest
 from tests.support.fleet import Fleet
 from tests.support.postgres import Postgres
 
+from forked import ForkedWithChildren
+
 LINES = int(os.environ.get("MUNIMENT_TEST_LINES", "30000"))
 HOSTS = 7
 
@@ -71,7 +73,7 @@ def test_a_list_whose_command_is_killed_twice_is_whole_and_in_order(
     listed = tmp_path / "list.txt"
     wanted = urls()
     listed.write_text("".join(f"{url}\n" for url in wanted))
-    with Fleet(tmp_path / "work", place) as fleet:
+    with Fleet(tmp_path / "work", place, launch=ForkedWithChildren) as fleet:
         fleet.serve()
         killed_after(fleet, 1, 0.2, feeding(fleet, "job", "add", "--fetch", str(listed), "--paused"))
         assert shown(fleet, 1)["paused"]

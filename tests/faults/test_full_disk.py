@@ -14,16 +14,9 @@ from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
 from tests.support.disks import fill, small_disk
 from tests.support.gated_site import Answer
 
-from forked import Forked
 from muniment.archive.event_log import EventLog
 from muniment.errors import DiskFullError
 from muniment.model.event import CaptureEvent, EventBatch
-
-
-@pytest.fixture
-def launch() -> type[subprocess.Popen[str]]:
-    """What befalls a crawl here has nothing to do with how Python starts."""
-    return Forked
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,6 @@ import pytest
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
 from tests.support.faulty_disk import FaultyDisk, faulty_disk
 from tests.support.gated_site import Answer
-
-from forked import Forked
-
-
-@pytest.fixture
-def launch() -> type[subprocess.Popen[str]]:
-    """What befalls a crawl here has nothing to do with how Python starts."""
-    return Forked
 
 
 @pytest.fixture

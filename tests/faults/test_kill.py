@@ -20,8 +20,6 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.maze import Maze
 
-from forked import Forked
-
 ROUNDS = int(os.environ.get("MUNIMENT_KILLS", "20"))
 SEED = int(os.environ.get("MUNIMENT_KILL_SEED", "1"))
 PER_KILL = 24
@@ -33,12 +31,6 @@ KINDS = ("orchestrator", "worker", "all")
 """Who is killed."""
 BESIDE = {"robots", "sitemap"}
 """What is asked for beside the maze's own pages."""
-
-
-@pytest.fixture
-def launch() -> type[subprocess.Popen[str]]:
-    """What befalls a crawl here has nothing to do with how Python starts."""
-    return Forked
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from fleet_round import ServerSite
 from tests.support.fleet import Fleet, wait_for
 from tests.support.postgres import Postgres
 
+from forked import ForkedWithChildren
+
 PAGES = 20
 """Of each of six hosts."""
 IN_HAND = 300
@@ -28,7 +30,7 @@ def written(directory: Path) -> int:
 def test_what_a_lost_machine_captured_is_fetched_again(kind: str, tmp_path: Path, postgres: Postgres) -> None:
     site = ServerSite(tmp_path / "site", PAGES)
     place = ("--state", str(tmp_path / "state")) if kind == "sqlite" else ("--database", postgres.create("lost_disk"))
-    with site.server, Fleet(tmp_path / "work", place, lease_s=5) as fleet:
+    with site.server, Fleet(tmp_path / "work", place, lease_s=5, launch=ForkedWithChildren) as fleet:
         fleet.serve()
         for _ in range(2):
             fleet.pipeline("--workers", "1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,12 @@ from tests.support.gated_site import Answer
 from processes import children
 
 HTML = (("Content-Type", "text/html"),)
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """As users start it: this is about what a process has."""
+    return subprocess.Popen
 
 
 def no_more_memory_for(pid: int, but: int = 0) -> None:

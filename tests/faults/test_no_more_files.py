@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import pytest
 from broken_machine import PACE, PATHS, a_site, events, is_whole, wait_for
 from tests.support.gated_site import Answer, GatedSite
 
@@ -17,6 +19,12 @@ from processes import children
 
 ONE_EACH = (("Content-Type", "text/html"), ("Connection", "close"))
 """Every request needs a connection of its own, and so a descriptor."""
+
+
+@pytest.fixture
+def launch() -> type[subprocess.Popen[str]]:
+    """As users start it: this is about what a process has."""
+    return subprocess.Popen
 
 
 def a_site_without_kept_connections() -> GatedSite:

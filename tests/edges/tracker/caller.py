@@ -80,7 +80,7 @@ def give_way(dispatch: Dispatch, name: str, epoch: int) -> None:
         assert not back
 
 
-if __name__ == "__main__":
+def main() -> None:
     _, url, directory, name, log, size = sys.argv
     with closing(opened(TrackerPlace(Path(directory), url))) as db:
         work(db, name, Path(log), int(size))

@@ -18,6 +18,7 @@ from sqlalchemy import func, select, text
 from tests.support.pages import finish_batch, finished
 from tracker_harness import A, site
 
+from forked import Forked
 from muniment.errors import BusyError, TrackerError
 from muniment.model.change import AddIgnore, ResumeJob, SetValues
 from muniment.model.pipeline import Pipeline, SessionEnding
@@ -50,10 +51,14 @@ class Callers:
             add_pipeline(fleet.db, Pipeline(f"p{number}"), 1)
 
     def start(self, name: str) -> None:
-        program = Path(__file__).with_name("caller.py")
+        program = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import caller; caller.main()"
         arguments = self.fleet.place.database, str(self.directory), name, str(self.directory / f"{name}.log"), str(SIZE)
-        self.running[name] = subprocess.Popen(
-            [sys.executable, str(program), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        self.running[name] = Forked(
+            [sys.executable, "-c", program, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
 
     def kill(self, name: str) -> None:

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -65,9 +65,45 @@ KEPT: dict[str | None, Callable[[Rows], Rows]] = {
 """What a token may not change."""
 
 
+STEM = """
+import json, os, sys
+import schemathesis.cli.commands.run.executor, schemathesis.engine.run.unit, schemathesis.specs.openapi.schemas
+from schemathesis.cli import schemathesis as command
+for line in sys.stdin:
+    given = json.loads(line)
+    if (pid := os.fork()) == 0:
+        os.chdir(given["cwd"])
+        said = os.open("said", os.O_CREAT | os.O_WRONLY)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        command(given["arguments"])
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+"""
+"""Schemathesis, loaded once and forked for each run: to load it takes as long as to run it."""
+
+
+@pytest.fixture(scope="module")
+def schemathesis() -> Iterator[Callable[..., tuple[int, str]]]:
+    """`schemathesis(directory, argument, ...)` runs it there: its exit code, and what it said."""
+    command = [sys.executable, "-c", STEM]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stem:
+        assert stem.stdin
+        assert stem.stdout
+        to, back = stem.stdin, stem.stdout
+
+        def run(cwd: Path, *arguments: object) -> tuple[int, str]:
+            to.write(json.dumps({"cwd": str(cwd), "arguments": [*map(str, arguments)]}) + "\n")
+            to.flush()
+            return int(back.readline()), (cwd / "said").read_text()
+
+        yield run
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("who", KEPT, ids=str)
-def test_no_route_fails_or_changes_what_a_token_may_not(who: str | None, tmp_path: Path) -> None:
+def test_no_route_fails_or_changes_what_a_token_may_not(
+    who: str | None, schemathesis: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
     place = TrackerPlace(tmp_path / "tracker")
     place.directory.mkdir()
     with ApiServer(place).make_tokens() as server:
@@ -80,15 +116,12 @@ def test_no_route_fails_or_changes_what_a_token_may_not(who: str | None, tmp_pat
             '[checks.not_a_server_error]\nexpected-statuses = ["2xx", "4xx", 503]\n'
         )
         token = () if who is None else ("--header", f"Authorization: Bearer {server.tokens[who]}")
-        done = subprocess.run(
-            [
-                Path(sys.executable).with_name("schemathesis"), "run", description, "--url", server.url, *token,
-                "--checks", "not_a_server_error", "--phases", "fuzzing", "--max-examples", EXAMPLES, "--seed", "28",
-                "--suppress-health-check", "all", "--request-timeout", "60", "--no-color",
-            ],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
+        code, said = schemathesis(
+            tmp_path, "run", description, "--url", server.url, *token,
+            "--checks", "not_a_server_error", "--phases", "fuzzing", "--max-examples", EXAMPLES, "--seed", "28",
+            "--suppress-health-check", "all", "--request-timeout", "60", "--no-color",
         )  # fmt: skip
-        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-        assert f"Tested: {sum(map(len, made['paths'].values()))}\n" in done.stdout
+        assert code == 0, said[-4000:]
+        assert f"Tested: {sum(map(len, made['paths'].values()))}\n" in said
         assert KEPT[who](rows_of(place)) == before
         assert server.call("GET", "/readyz", who=None).status == 200
