@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,13 @@ def test_a_page_is_shown_as_it_was(shown: Shown, browser: Chromium) -> None:
         frame.wait("document.title === '\u6863\u6848' && document.getElementById('text').textContent")
         == "\u4e2d\u6587\u9875\u9762"
     )
+
+
+def test_more_requests_at_once_than_threads_are_answered(shown: Shown) -> None:
+    address = shown.at("red.png").replace("/2026/", "/2026im_/")
+    with ThreadPoolExecutor(32) as pool:
+        asked = [pool.submit(shown.replay.get, address, archived=True) for _ in range(64)]
+        assert {one.result().status for one in asked} == {200}
 
 
 def test_modules_run_and_import_each_other(shown: Shown, browser: Chromium) -> None:

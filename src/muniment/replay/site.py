@@ -6,9 +6,11 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
@@ -36,6 +38,9 @@ AT_PATH = re.compile(r"/(at|raw|record)/([0-9]{1,14}|\*)([a-z]{2,3}_)?/(.+)", re
 """Addresses of captures: what is wanted, when, a modifier of the rewriter, and the URL."""
 _OWN_FILES = {pages.STYLE: "style.css", "/static/muniment-guard.js": "guard.js"}
 _MOST_HOPS = 20
+_ANSWERING = 4
+"""Threads that answer the rewriter."""
+_T = TypeVar("_T")
 _TIME_NOW = "29991231235959"
 
 
@@ -64,6 +69,7 @@ class ReplaySite:
         """The time that an exact replay shows; None: the newest captures."""
         self.rewriter = "", 0
         """Where the rewriter answers; there is none in an exact replay."""
+        self._answering = ThreadPoolExecutor(_ANSWERING, "answer")
         self._hosts: dict[str, Callable[[Scope, str, str], Awaitable[Response]]] = {
             urlsplit(where.front).netloc: self._front,
         }
@@ -251,11 +257,15 @@ class ReplaySite:
 
     async def _inner(self, _scope: Scope, path: str, query: str) -> Response:
         if path == f"/{self._where.secret}/index":
-            return PlainTextResponse(await asyncio.to_thread(self._line, query))
+            return PlainTextResponse(await self._aside(partial(self._line, query)))
         found = re.fullmatch(rf"/{self._where.secret}/record/(\d+)/(\d+)/(\d+)", path)
         if found is None:
             return PlainTextResponse("", 404)
-        return await asyncio.to_thread(self._record, int(found[1]), int(found[2]), int(found[3]))
+        return await self._aside(partial(self._record, int(found[1]), int(found[2]), int(found[3])))
+
+    async def _aside(self, answer: Callable[[], _T]) -> _T:
+        """Run in a thread of its own kind: in all others requests may wait for the rewriter, which asks this."""
+        return await asyncio.get_running_loop().run_in_executor(self._answering, answer)
 
     def _line(self, query: str) -> str:
         """The one capture that the rewriter is to take, as a line of CDXJ."""
