@@ -46,6 +46,8 @@ PAGES = 20
 HOSTS, LISTED = 4_000, 100_000
 PART = 10_000
 """Lines that are sent at once."""
+WAIT_S = 40
+"""Of questions that wait, as pipelines ask."""
 AT_ONCE = 50
 """Clients that greet at a time."""
 KEYS_OF_COPIES = """
@@ -110,17 +112,20 @@ class Client:
     async def wait_for_pages(self, until: float) -> None:
         """Ask for pages, of which there are none: each question waits."""
         while time.monotonic() < until:
-            call = {"ask": self.ask_number + 1, "want": [{"slot": 0, "pages": PAGES}], "wait_s": 20}
+            call = {"ask": self.ask_number + 1, "want": [{"slot": 0, "pages": PAGES}], "wait_s": WAIT_S}
             await self.ask("", "POST", f"/v1/session/{self.epoch}/claim", call)
 
+    async def beat(self, until: float) -> None:
+        """Send a heartbeat each ten seconds."""
+        while time.monotonic() < until:
+            await asyncio.sleep(10)
+            await self.ask("heartbeat", "POST", f"/v1/session/{self.epoch}/heartbeat", {})
+
     async def wait(self, until: float, heard: asyncio.Queue[float]) -> None:
-        """Be idle: heartbeats, and questions for news that wait."""
-        known, beat = 0, time.monotonic()
-        while (now := time.monotonic()) < until:
-            if now - beat > 10:
-                beat = now
-                await self.ask("heartbeat", "POST", f"/v1/session/{self.epoch}/heartbeat", {})
-            news = await self.ask("", "GET", f"/v1/session/{self.epoch}/news?after={known}&wait_s=20")
+        """Be idle: ask for news; each question waits."""
+        known = 0
+        while time.monotonic() < until:
+            news = await self.ask("", "GET", f"/v1/session/{self.epoch}/news?after={known}&wait_s={WAIT_S}")
             if news and news["news"] > known:
                 known = news["news"]
                 heard.put_nowait(time.monotonic())
@@ -313,9 +318,12 @@ async def idle(
     heard: asyncio.Queue[float] = asyncio.Queue()
     until = time.monotonic() + seconds + 120
     waiting = [asyncio.create_task(client.wait(until, heard)) for client in clients]
-    asking = [Client(ports[n % len(ports)], token, {}) for n, token in enumerate(tokens)]
-    for one, client in zip(asking, clients, strict=True):
-        one.epoch = client.epoch
+    beating, asking = (
+        [Client(ports[n % len(ports)], token, latencies) for n, token in enumerate(tokens)] for _ in range(2)
+    )
+    for one, other, client in zip(asking, beating, clients, strict=True):
+        one.epoch = other.epoch = client.epoch
+    waiting += [asyncio.create_task(one.beat(until)) for one in beating]
     waiting += [asyncio.create_task(one.wait_for_pages(until)) for one in asking]
     # each takes a slot at a job that has no page for it now
     await asyncio.sleep(5)
@@ -335,7 +343,7 @@ async def idle(
     await asyncio.gather(*waiting, return_exceptions=True)
     beats = percentiles(latencies["heartbeat"])
     print(f"heartbeats {beats} ms; changes heard {max(0, *late):.1f} s after their answers")
-    for client in [*clients, *asking]:
+    for client in [*clients, *asking, *beating]:
         client.close()
 
 

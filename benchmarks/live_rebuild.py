@@ -43,12 +43,12 @@ PATIENCE_S = 300
 
 
 def add_jobs(db: Database, count: int, lines: int) -> None:
-    """Nine of ten ask for a tag that no pipeline has."""
+    """Nine of ten ask for a tag that no pipeline has; each of the others takes one slot."""
     for number in range(count):
         url = f"http://j{number}.example/"
         job = submit_job(db, f"job {number}", Settings(out=""), StartPages([url]), now_ms()).job.job_id
-        if number % 10:
-            change_terms(db, job, "benchmark", JobTerms(tags=frozenset({"none"})), now_ms())
+        terms = JobTerms(tags=frozenset({"none"})) if number % 10 else JobTerms(concurrency=1)
+        change_terms(db, job, "benchmark", terms, now_ms())
         entries = [LogEntry(now_ms(), f"{url}{n}/a-page-of-this-site", 200) for n in range(lines)]
         job_log.add_lines(db, job, entries, ServerEntries())
 

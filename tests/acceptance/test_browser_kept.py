@@ -39,7 +39,7 @@ OPTIONS = (
     "none",
 )
 QUICK = (*OPTIONS, "--allow-private")
-LARGE = 200 << 20
+LARGE = 120 << 20
 
 
 @pytest.fixture

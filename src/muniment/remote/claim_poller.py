@@ -15,7 +15,7 @@ __all__ = ["WRONG_ASK", "ClaimPoller"]
 WRONG_ASK = "ask"
 """The code of an error: the server and the pipeline count questions differently."""
 
-_WAIT_S = 20.0
+_WAIT_S = 40.0
 """How long the server may wait for pages."""
 _ENOUGH_S = 0.25
 """A question that waits for pages is taken back after this when it should have asked for more."""

@@ -25,7 +25,7 @@ from muniment.remote.connection import Retries, ServerConnection
 __all__ = ["HeldJobs", "SessionKeeper", "SessionListener"]
 
 _Answer = TypeVar("_Answer")
-_NEWS_S = 20.0
+_NEWS_S = 40.0
 """How long the server may wait for news."""
 _LOOK_S = 0.1
 """How often the lease is looked at."""

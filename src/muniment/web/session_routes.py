@@ -36,7 +36,7 @@ from muniment.web.state import ServerState, TrackerConnection
 
 __all__ = ["SESSION_ROUTES"]
 
-_LONGEST_POLL_S = 30.0
+_LONGEST_POLL_S = 45.0
 
 
 async def greet(server: ServerState, asked: Asked[GreetCall]) -> GreetAnswer:

@@ -16,6 +16,7 @@ from muniment.errors import NotFoundError, SessionEndedError, UsageError, WrongA
 from muniment.model.change import ResumeJob, SetValues
 from muniment.model.network.sessions import (
     FinishCall,
+    HeartbeatCall,
     HostFacts,
     LostCall,
     LostCapture,
@@ -335,6 +336,26 @@ def test_a_time_in_which_nobody_serves_costs_no_session(fleet: Fleet) -> None:
     fleet.serve(70_000)
     with pytest.raises(SessionEndedError):
         fleet.beat("p")
+
+
+def test_a_heartbeat_renews_the_lease_of_its_own_session_alone(fleet: Fleet) -> None:
+    fleet.pipeline("p")
+    fleet.pipeline("q")
+    for _ in range(3):
+        fleet.serve(50_000)
+        fleet.beat("p")
+        with pytest.raises(NotFoundError):
+            fleet.dispatch.heartbeat("p", fleet.epochs["q"], HeartbeatCall())
+    with pytest.raises(SessionEndedError):
+        fleet.beat("q")
+    fleet.beat("p", paused="disk")
+    paused = select(sessions.c.paused).where(sessions.c.epoch == fleet.epochs["p"])
+    assert fleet.db.connection.execute(paused).scalar_one() == "disk"
+    fleet.serve(50_000)
+    fleet.beat("p", paused="disk")
+    fleet.serve(50_000)
+    fleet.beat("p")
+    assert fleet.db.connection.execute(paused).scalar_one() == ""
 
 
 def test_the_shortest_lease_counts(fleet: Fleet) -> None:

@@ -6,6 +6,7 @@ They are made of what the database says, and compared with what they said: whoev
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import msgspec
 from msgspec import structs
@@ -13,7 +14,7 @@ from sqlalchemy import bindparam, literal_column, or_, select
 
 from muniment.model.network.sessions import JobNews, NewsAnswer, SlotNews
 from muniment.model.pipeline import SlotLock
-from muniment.tracker.db.database import Database, Prepared, Row, retrying_transaction
+from muniment.tracker.db.database import Asked, Database, Prepared, Row, retrying_transaction
 from muniment.tracker.fleet.sessions import check_standing, numbers
 from muniment.tracker.schema.pipelines import assignments, host_permits, sessions
 from muniment.tracker.schema.tables import CLAIMED, jobs, pages
@@ -66,25 +67,33 @@ class News:
 
     def of(self, pipeline: str, epoch: int) -> NewsAnswer:
         """The news of a session. Raises NotFoundError and SessionEndedError."""
-        told, digest, number = self._look(pipeline, epoch)
+        return self.beside(pipeline, epoch, [])[0]
+
+    def beside(self, pipeline: str, epoch: int, more: Sequence[Asked]) -> tuple[NewsAnswer, list[list[Row]]]:
+        """The same, and the answers to what else is asked in the same turn."""
+        told, digest, number, answers = self._look(pipeline, epoch, more)
         if digest is not None:
             number = self._keep(epoch, digest)
-        return structs.replace(told, news=number)
+        return structs.replace(told, news=number), answers
 
-    def _look(self, pipeline: str, epoch: int) -> tuple[NewsAnswer, bytes | None, int]:
-        """What there is to tell, its digest when it is new, and the number of the news before."""
+    def _look(
+        self, pipeline: str, epoch: int, more: Sequence[Asked]
+    ) -> tuple[NewsAnswer, bytes | None, int, list[list[Row]]]:
+        """What there is to tell, its digest when it is new, the number of the news before, and the other answers."""
         asked = [
             (_SESSION, (epoch,)),
             (_SLOTS, (pipeline,)),
             (_JOBS, (pipeline, *numbers(epoch))),
             (_LOWERED, (epoch,)),
+            *more,
         ]
         found, *answers = self._db.several(asked) if 0 < epoch < 1 << 31 else [[]]
         check_standing(pipeline, epoch, found)
         [(_, _, number, before, stopping, slots)] = found
-        told = _told(answers, bool(stopping), int(slots))
+        told = _told(answers[:3], bool(stopping), int(slots))
         digest = hashlib.sha256(msgspec.json.encode(told)).digest()
-        return told, None if before is not None and bytes(before) == digest else digest, int(number)
+        new = None if before is not None and bytes(before) == digest else digest
+        return told, new, int(number), answers[3:]
 
     @retrying_transaction
     def _keep(self, epoch: int, digest: bytes) -> int:

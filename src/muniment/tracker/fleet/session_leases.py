@@ -9,10 +9,10 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 
-from sqlalchemy import ColumnElement, bindparam, exists, func, select
+from sqlalchemy import BigInteger, ColumnElement, bindparam, exists, func, select
 
 from muniment.model.pipeline import LEASE_S
-from muniment.tracker.db.database import BatchInsert, Database, Prepared, retrying_transaction
+from muniment.tracker.db.database import Asked, BatchInsert, Database, Prepared, retrying_transaction
 from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.schema.pipelines import servers, sessions, trackers
 
@@ -63,6 +63,13 @@ class Leases(ABC):
         """Renew a session's lease, within the caller's transaction on PostgreSQL; it never becomes shorter."""
 
     @abstractmethod
+    def renewal(self, pipeline: str, epoch: int, paused: str) -> list[Asked]:
+        """What renews the lease of a pipeline's session alone, if that is paused for this reason; it answers then.
+
+        Nothing where nothing is written.
+        """
+
+    @abstractmethod
     def pass_on(self) -> None:
         """Let time pass that was served; to be called about once a second."""
 
@@ -83,6 +90,20 @@ _RENEW = Prepared(
 )  # fmt: skip
 
 
+_RENEWED = Prepared(
+    sessions.update()
+    .where(
+        sessions.c.epoch == bindparam("of"),
+        sessions.c.pipeline_id == bindparam("pipeline"),
+        sessions.c.paused == bindparam("why"),
+        _LIVE,
+    )
+    .values(lease_until=func.greatest(sessions.c.lease_until, bindparam("until", type_=BigInteger())))
+    .returning(sessions.c.epoch),
+    "until", "of", "pipeline", "why",
+)  # fmt: skip
+
+
 class _MemoryLeases(Leases):
     def __init__(self, db: Database, clock: LeaseClock, lease_s: float) -> None:
         super().__init__(db, clock, lease_s)
@@ -92,6 +113,10 @@ class _MemoryLeases(Leases):
     def renew(self, epoch: int) -> None:
         """Renew it; nothing is written."""
         self._until[epoch] = max(self._until.get(epoch, 0), self._clock.now() + self._mine_ms)
+
+    def renewal(self, pipeline: str, epoch: int, paused: str) -> list[Asked]:
+        """Nothing."""
+        return []
 
     def pass_on(self) -> None:
         """Move all leases by what was not served."""
@@ -132,6 +157,10 @@ class _RowLeases(Leases):
         """Renew it in its row."""
         until = self._clock.now() + self.lease_ms
         self._db.many(_RENEW, [(until, epoch, until)])
+
+    def renewal(self, pipeline: str, epoch: int, paused: str) -> list[Asked]:
+        """A statement, which needs no transaction."""
+        return [(_RENEWED, (self._clock.now() + self.lease_ms, epoch, pipeline, paused))]
 
     def pass_on(self) -> None:
         """Move all leases by what no server served, once for all of them."""

@@ -85,9 +85,11 @@ class SessionService:
         """Renew a lease, and keep what a pipeline reports."""
         if call.paused not in _PAUSES:
             raise UsageError(f"{call.paused!r} is not a reason for a pause: disk or operator")
-        news = self.news(pipeline, epoch, 0).news
-        self._beat(pipeline, epoch, call)
-        return HeartbeatAnswer(lease_s=self.lease_s, news=news)
+        renewal = self._leases.renewal(pipeline, epoch, call.paused) if call.report is None else []
+        news, renewed = self._news.beside(pipeline, epoch, renewal)
+        if not any(renewed):
+            self._beat(pipeline, epoch, call)
+        return HeartbeatAnswer(lease_s=self.lease_s, news=news.news)
 
     def forgot(self, epoch: int, call: HeartbeatCall) -> bool:
         """Whether a session has pages that its pipeline says nothing of: the tracker is older than the session."""
