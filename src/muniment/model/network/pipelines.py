@@ -89,6 +89,8 @@ class PipelineView(Struct, frozen=True, kw_only=True):
     tags: list[str]
     matchonly: bool
     session: LiveSession | None
+    seen_at: int | None = None
+    """Unix ms of its latest report, or of the end of its last session; None for never."""
 
 
 class PipelineList(Struct, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 
-from sqlalchemy import BigInteger, ColumnElement, bindparam, exists, func, select
+from sqlalchemy import BigInteger, ColumnElement, bindparam, case, exists, func, select
 
 from muniment.model.pipeline import LEASE_S
 from muniment.tracker.db.database import Asked, BatchInsert, Database, Prepared, retrying_transaction
@@ -98,9 +98,14 @@ _RENEWED = Prepared(
         sessions.c.paused == bindparam("why"),
         _LIVE,
     )
-    .values(lease_until=func.greatest(sessions.c.lease_until, bindparam("until", type_=BigInteger())))
+    .values(
+        lease_until=case(
+            (sessions.c.lease_until > bindparam("than"), sessions.c.lease_until),
+            else_=bindparam("until", type_=BigInteger()),
+        )
+    )
     .returning(sessions.c.epoch),
-    "until", "of", "pipeline", "why",
+    "than", "until", "of", "pipeline", "why",
 )  # fmt: skip
 
 
@@ -160,7 +165,8 @@ class _RowLeases(Leases):
 
     def renewal(self, pipeline: str, epoch: int, paused: str) -> list[Asked]:
         """A statement, which needs no transaction."""
-        return [(_RENEWED, (self._clock.now() + self.lease_ms, epoch, pipeline, paused))]
+        until = self._clock.now() + self.lease_ms
+        return [(_RENEWED, (until, until, epoch, pipeline, paused))]
 
     def pass_on(self) -> None:
         """Move all leases by what no server served, once for all of them."""

@@ -45,13 +45,8 @@ _AFTER = Prepared(
 )  # fmt: skip
 
 
-_HOSTS = Lookup(
-    select(pages.c.id, pages.c.url, hosts.c.id, hosts.c.name).join(
-        hosts, (hosts.c.job_id == pages.c.job_id) & (hosts.c.id == pages.c.host_id)
-    ),
-    pages.c.job_id,
-    pages.c.id,
-)
+_PAGES = Lookup(select(pages.c.id, pages.c.url, pages.c.host_id), pages.c.job_id, pages.c.id)
+_NAMES = Lookup(select(hosts.c.id, hosts.c.name), hosts.c.job_id, hosts.c.id)
 _SPACE = literal_column("' '", Text())
 _GIVEN_UP = Prepared(
     update(hosts)
@@ -107,9 +102,12 @@ class LogRows:
 def _given_up(db: Database, job_id: int, results: Sequence[PageResult]) -> list[LogEntry]:
     """A line for each origin that these pages are the first to give up, within the caller's transaction."""
     why = {page.page_id: page for page in results if (page.refused or page.error).startswith(f"{DEAD}: ")}
-    found = db.lookup(_HOSTS, job_id, sorted(why)) if why else []
+    if not why:
+        return []
+    found = sorted(db.lookup(_PAGES, job_id, sorted(why)))
+    names: dict[int, str] = dict(db.lookup(_NAMES, job_id, sorted({host_id for _, _, host_id in found})))
     # of several pages the first says it
-    first = {(host_id, origin_within(name, url)): (page_id, url) for page_id, url, host_id, name in sorted(found)[::-1]}
+    first = {(host_id, origin_within(names[host_id], url)): (page_id, url) for page_id, url, host_id in found[::-1]}
     # hosts in order, so that two servers never wait for each other
     return [
         _is_given_up(origin_of(url), why[page_id])

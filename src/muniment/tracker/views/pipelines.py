@@ -40,13 +40,14 @@ def pipeline_views(db: Database, now: int) -> list[PipelineView]:
     known = select(c.id, c.tags, c.matchonly).where(c.token_hash != b"").order_by(c.id)
     live = select(sessions).where(sessions.c.ended_at.is_(None))
     alive = {row.pipeline_id: row for row in db.connection.execute(live)}
-    held, slots = _held(db), _slots(db)
+    held, slots, seen = _held(db), _slots(db), _seen(db)
     return [
         PipelineView(
             name=row.id,
             tags=sorted(tags_of(row.tags)),
             matchonly=bool(row.matchonly),
             session=_session(alive[row.id], slots[row.id], held, now) if row.id in alive else None,
+            seen_at=seen.get(row.id),
         )
         for row in db.connection.execute(known).all()
     ]
@@ -67,6 +68,13 @@ def _session(
         report=structs.replace(msgspec.json.decode(row.report, type=HostReport), rows=()) if row.report else None,
         began_at=row.began_at,
     )
+
+
+def _seen(db: Database) -> dict[str, int]:
+    """When each pipeline was last heard of."""
+    c = sessions.c
+    latest = select(c.pipeline_id, func.max(func.coalesce(c.ended_at, c.reported_at, c.began_at)))
+    return {name: int(at) for name, at in db.connection.execute(latest.group_by(c.pipeline_id))}
 
 
 def _held(db: Database) -> dict[int, int]:
