@@ -158,6 +158,10 @@ class TooLargeError(ServerError):
     """A message is larger than a server takes."""
 
 
+class LinksLostError(ServerError):
+    """A server does not take pages in, for it lacks URLs that they lead to: its tracker is older than it was."""
+
+
 class SessionEndedError(ServerError):
     """A pipeline's session has ended: what it held was given back, and the pipeline is to greet again."""
 

@@ -16,7 +16,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from muniment.clock import monotonic
-from muniment.errors import MunimentError, ServerError, SessionEndedError, TooLargeError, TrackerError
+from muniment.errors import LinksLostError, MunimentError, ServerError, SessionEndedError, TooLargeError, TrackerError
 from muniment.model.cookie import Cookie
 from muniment.model.network.sessions import FinishAnswer, FinishCall, HostFacts, RobotsFile, finished_page
 from muniment.model.page import FinishBatch, PageResult, link_keys
@@ -284,7 +284,7 @@ class Outbox:
         for key in texts:
             self._texts.pop(key, None)
         if again and tries >= _MOST_TRIES:
-            self._failed(ServerError(f"the server takes {len(again)} pages not in: URLs that they lead to are lost"))
+            self._failed(LinksLostError(f"the server lacks URLs that {len(again)} pages lead to"))
         elif again:
             self._next_at = 0.0
             self._add(_Parcel(again, self._texts_of(again), tries + 1))

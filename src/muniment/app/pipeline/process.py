@@ -22,7 +22,15 @@ from muniment.app.pipeline.slots import Slots
 from muniment.app.signals import stopped_by_signals
 from muniment.clock import monotonic, now_ms
 from muniment.crawl.orchestrator.limits import Limits
-from muniment.errors import MunimentError, RefusedError, ServerError, ServerLostError, SessionEndedError, UsageError
+from muniment.errors import (
+    LinksLostError,
+    MunimentError,
+    RefusedError,
+    ServerError,
+    ServerLostError,
+    SessionEndedError,
+    UsageError,
+)
 from muniment.model.event import Event, EventBatch
 from muniment.model.network.pipeline_events import (
     PipelineFinish,
@@ -54,6 +62,8 @@ _LEAST_DESCRIPTORS = 64
 _LOOK_S = 0.25
 _FLUSH_S = 10.0
 """How long a stop waits for a server to hear what is left, and the goodbye."""
+_ANEW_S = 600.0
+"""Between two sessions that begin because a server lacks links."""
 _LANDING_S = 45.0
 """How long runs may take to end: what is in flight lands, files are walked and sealed."""
 
@@ -101,6 +111,8 @@ class _Pipeline:
         self._keeping: asyncio.Task[None]
         self._tending: asyncio.Task[None]
         self._leaving: asyncio.Task[None]
+        self._renewing: asyncio.Task[None]
+        self._renewed, self._anew_after = 0, 0.0
         self._busy_at = monotonic()
         self._left = LeftJobs(home, registry, self._at_work, self._has_ended)
 
@@ -164,6 +176,8 @@ class _Pipeline:
         match error:
             case SessionEndedError():
                 return  # the keeper hears it, too
+            case LinksLostError() if self._begins_anew(str(error)):
+                return
             case RefusedError():
                 self._publish(ServerRefused(reason=str(error)))
                 self._end_with(_Ending("refused", 2, UsageError(str(error))))
@@ -171,6 +185,21 @@ class _Pipeline:
                 self._end_with(_Ending(str(error), error.exit_code, error))
             case _:
                 self._end_with(_Ending(f"internal error: {error}", 1, error))
+
+    def _begins_anew(self, why: str) -> bool:
+        """Give all pages back, and fetch them again in a session whose workers send all that they find.
+
+        False when that was tried just now.
+        """
+        session = self._keeper.session
+        if session is None or session.epoch == self._renewed:
+            return True
+        if monotonic() < self._anew_after:
+            return False
+        _log.warning("%s; a new session begins", why)
+        self._renewed, self._anew_after = session.epoch, monotonic() + _ANEW_S
+        self._renewing = asyncio.create_task(self._keeper.begin_anew(session.epoch))
+        return True
 
     async def _until_ended(self) -> _Ending:
         tasks = [asyncio.create_task(one) for one in (self._keep(), self._watch(), self._tend(), self._left.run())]

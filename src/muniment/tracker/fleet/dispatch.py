@@ -276,9 +276,10 @@ class Dispatch:
     # -- the server's own
 
     def changed(self, job_id: int) -> None:
-        """An operator changed a job by this same database: read it again."""
+        """An operator changed a job by this same database: read it again, and judge the first of its pages anew."""
         self._open_jobs.forget(job_id)
         self._open_jobs.settle(job_id, anyway=True)
+        self._open_jobs.begin_work(job_id)
 
     def sweep(self) -> bool:
         """Periodic work in small steps, about once a second: leases, pages to judge, shorter paths, states.

@@ -30,6 +30,9 @@ def room_for(db: Database, job_id: int, settings: Settings, wanted: int, now: in
     db.connection.execute(select(jobs.c.id).where(jobs.c.id == job_id).with_for_update())
     # another server may have raised the limit: by the old one, a job that was just resumed would be paused again
     settings = settings_of(load_job(db, job_id))
+    # before what is captured: a page that is finished between the two counts twice, not never
+    out = select(func.count()).select_from(pages).where(pages.c.job_id == job_id, CLAIMED)
+    claimed = int(db.connection.execute(out).scalar_one()) if settings.max_pages is not None else 0
     sums = select(func.sum(job_sums.c.pages_captured), func.sum(job_sums.c.payload_bytes))
     captured, received = db.connection.execute(sums.where(job_sums.c.job_id == job_id)).one()
     if reached := _reached(settings, int(captured or 0), int(received or 0)):
@@ -37,8 +40,7 @@ def room_for(db: Database, job_id: int, settings: Settings, wanted: int, now: in
         return 0
     if settings.max_pages is None:
         return wanted
-    out = select(func.count()).select_from(pages).where(pages.c.job_id == job_id, CLAIMED)
-    return max(0, min(wanted, settings.max_pages - int(captured or 0) - int(db.connection.execute(out).scalar_one())))
+    return max(0, min(wanted, settings.max_pages - int(captured or 0) - claimed))
 
 
 def _reached(settings: Settings, captured: int, received: int) -> str:

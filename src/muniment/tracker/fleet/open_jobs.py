@@ -87,6 +87,11 @@ class OpenJobs:
             # its caches are of no use any more
             self.forget(job_id)
 
+    def begin_work(self, job_id: int) -> None:
+        """Do one batch of what is left to do at a job, so that a change of a small one holds at once."""
+        if (work := self._work.get(job_id)) is not None and work.at_work:
+            work.upkeep()
+
     def sweep(self) -> None:
         """Do some of the work that is left to do at the jobs that have some; one statement finds these."""
         found = {job_id: (active, settled) for job_id, active, settled in self._db.rows(_OPEN, ())}
