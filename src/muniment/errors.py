@@ -33,6 +33,7 @@ __all__ = [
     "BusyError",
     "DiskFullError",
     "ForeignJobError",
+    "LinksLostError",
     "MunimentError",
     "NotFoundError",
     "PlaceError",

@@ -25,6 +25,7 @@ from muniment.tracker.fleet.pipelines import change_pipeline, find_pipeline, rem
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs import terms
 from muniment.tracker.jobs.audit import changes_of
+from muniment.tracker.jobs.changes import amend
 from muniment.tracker.open import JobStart, StartPages, submit_job
 from muniment.tracker.queue.rejudge import dry_run
 from muniment.tracker.schema import tables
@@ -342,13 +343,21 @@ def test_a_page_that_comes_nearer_is_judged_by_its_new_depth(tracker):
 def test_a_walk_that_a_kill_cut_off_is_made_whole_and_no_job_ends_before(fleet):
     job = fleet.job(START, ONE)
     fleet.pipeline("p")
-    fleet.amend(job, SetRules("ann", (Rule(prefix=ONE, skip=True),)))
+    # the server is killed before it looks at a page
+    amend(fleet.db, jobs.load_job(fleet.db, job), SetRules("ann", (Rule(prefix=ONE, skip=True),)), fleet.now)
+    fleet.reopen()
     fleet.finish(fleet.claim("p"))
     assert (fleet.states(job)[ONE], fleet.state(job)) == ("SKIPPED", "ACTIVE")
-    fleet.reopen()
     assert jobs.load_job(fleet.db, job).judged == 1
     fleet.dispatch.sweep()
     assert (jobs.load_job(fleet.db, job).judged, fleet.state(job)) == (2, "FINISHED")
+
+
+def test_a_rule_holds_for_the_first_pages_when_its_change_returns(fleet):
+    job = fleet.job(START, ONE)
+    fleet.pipeline("p")
+    fleet.amend(job, SetRules("ann", (Rule(prefix=ONE, nice=-5),)))
+    assert next(claim.url for _, claim in fleet.claim("p")) == ONE
 
 
 # -- results

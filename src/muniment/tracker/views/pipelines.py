@@ -71,7 +71,7 @@ def _session(
 
 
 def _seen(db: Database) -> dict[str, int]:
-    """When each pipeline was last heard of."""
+    """When each pipeline last reported, or ended its session."""
     c = sessions.c
     latest = select(c.pipeline_id, func.max(func.coalesce(c.ended_at, c.reported_at, c.began_at)))
     return {name: int(at) for name, at in db.connection.execute(latest.group_by(c.pipeline_id))}
