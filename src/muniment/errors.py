@@ -18,6 +18,7 @@
     │   ├── ServerLostError   no server answers, or none can for now (exit 3)
     │   ├── RefusedError      a server refuses what is asked (exit 2)
     │   ├── TooLargeError     a message is larger than a server takes
+    │   ├── LinksLostError    a server lacks links that it had
     │   ├── SessionEndedError a pipeline's session has ended
     │   └── WrongAskError     a pipeline's question comes out of its turn
     └── ProtocolError         a worker and the orchestrator disagree

@@ -111,7 +111,7 @@ def test_exit_codes_of_errors_are_the_contracts():
         "TrackerError": 1, "TrackerLostError": 3, "ProcessError": 1, "ProtocolError": 1, "StoppedError": 3,
         "AbortedError": 3, "ForeignJobError": 2, "NotFoundError": 2, "PlaceError": 2, "PrivateTargetError": 2,
         "RefusedError": 2, "ServerError": 1, "ServerLostError": 3, "SessionEndedError": 2, "TooLargeError": 1,
-        "WrongAskError": 1,
+        "WrongAskError": 1, "LinksLostError": 1,
     }  # fmt: skip
 
 

@@ -284,7 +284,7 @@ class Outbox:
         for key in texts:
             self._texts.pop(key, None)
         if again and tries >= _MOST_TRIES:
-            self._failed(LinksLostError(f"the server lacks URLs that {len(again)} pages lead to"))
+            self._failed(LinksLostError(f"the server takes {len(again)} pages not in: URLs that they lead to are lost"))
         elif again:
             self._next_at = 0.0
             self._add(_Parcel(again, self._texts_of(again), tries + 1))
