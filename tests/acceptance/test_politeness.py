@@ -24,7 +24,7 @@ ON_THE_WIRE_S = 2.5
 """What was asked before the bad news had reached every worker, which on a busy machine takes its time."""
 HELD_FOR_EACH = 3
 """What workers have in hand for each connection when the bad news comes: they ask for it until they have heard."""
-ON_ARRIVAL_S = 0.03
+ON_ARRIVAL_S = 0.05
 """How much later than it came a busy machine may note a request."""
 PAGES = 160
 

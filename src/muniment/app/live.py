@@ -83,6 +83,7 @@ class LivePlane:
     async def close(self) -> None:
         """End, after the job has been settled."""
         job = self._port.now()
+        self._log.tell_unreported(now_ms())
         if job.ident:
             for line in last_lines(job):
                 self._log.say(line)

@@ -67,7 +67,7 @@ class JobLog:
 
     def _report(self, at: int, url: str, pattern: str) -> None:
         if at // 1000 != self._second:
-            self._tell_unreported(at)
+            self.tell_unreported(at)
             self._second, self._reported = at // 1000, 0
         self._reported += 1
         if self._reported <= IGNORES_A_SECOND:
@@ -75,7 +75,8 @@ class JobLog:
         else:
             self._unreported += 1
 
-    def _tell_unreported(self, at: int) -> None:
+    def tell_unreported(self, at: int) -> None:
+        """Say how many ignored URLs have no line, at a moment (Unix ms); nothing when all have."""
         if self._unreported:
             self._waiting.append((at, unlisted(self._unreported), ""))
             self._unreported = 0
@@ -84,7 +85,7 @@ class JobLog:
     def waiting(self) -> bool:
         """Whether something was said that no commit has yet."""
         if self._unreported and now_ms() // 1000 != self._second:
-            self._tell_unreported(now_ms())
+            self.tell_unreported(now_ms())
         return bool(self._waiting)
 
     # -- within the tracker's transaction

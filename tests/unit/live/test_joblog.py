@@ -93,6 +93,18 @@ def test_ignored_urls_are_listed_on_demand_and_a_thousand_a_second(tmp_path: Pat
     ]
 
 
+def test_ignored_urls_of_the_last_second_are_counted_at_the_end(tmp_path: Path) -> None:
+    log = JobLog(tmp_path / LOG_FILE, LogPosition(), reports=True)
+    skips = tuple(SkipEvent(url=f"http://a/{number}", reason="ignore: x (set global)") for number in range(1_500))
+    log.take(EventBatch(5_000, skips))
+    log.tell_unreported(5_900)
+    log.write([])
+    log.commit(Totals())
+    log.close()
+    assert len(_entries(tmp_path)) == 1_001
+    assert _entries(tmp_path)[-1][1] == "500 more URLs were ignored, and are not listed."
+
+
 def test_the_tail_is_the_last_entries(tmp_path: Path) -> None:
     log = JobLog(tmp_path / LOG_FILE, LogPosition(), reports=False)
     log.write([_page(*(f"http://a/{n}" for n in range(9000)))])
