@@ -13,9 +13,16 @@ from forked import ForkedWithChildren
 
 
 @pytest.fixture
-def launch() -> type[subprocess.Popen[str]]:
-    """Nearly all tests here are about what a command does, and not about how Python starts."""
-    return ForkedWithChildren
+def launch(request: pytest.FixtureRequest) -> type[subprocess.Popen[str]]:
+    """Nearly all tests here are about what a command does, not about how Python starts; a module may have LAUNCH."""
+    return getattr(request.module, "LAUNCH", ForkedWithChildren)
+
+
+@pytest.fixture(autouse=True)
+def patience(request: pytest.FixtureRequest) -> None:
+    """A module whose commands take long has PATIENCE_S."""
+    if (seconds := getattr(request.module, "PATIENCE_S", None)) is not None:
+        request.getfixturevalue("muniment").patience = seconds
 
 
 @pytest.fixture(scope="session")

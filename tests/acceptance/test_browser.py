@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,18 +19,8 @@ from forked import Forked
 
 OPTIONS = ("--browser", "--allow-private", "--tries", "1", "--rounds", "0", "--no-sitemaps")
 QUICK = (*OPTIONS, "--behaviors", "none", "--screenshots", "view")
-
-
-@pytest.fixture
-def launch() -> type[subprocess.Popen[str]]:
-    """Workers that are programs of their own: a fork of a process with threads and SQLite would hang at times."""
-    return Forked
-
-
-@pytest.fixture(autouse=True)
-def patient(muniment) -> None:
-    """Browsers take their time on a machine that has other work."""
-    muniment.patience = 180
+LAUNCH, PATIENCE_S = Forked, 180
+"""Workers that are programs of their own: a fork of a process with threads and SQLite would hang at times."""
 
 
 @pytest.fixture

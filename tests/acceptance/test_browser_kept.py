@@ -40,16 +40,7 @@ OPTIONS = (
 )
 QUICK = (*OPTIONS, "--allow-private")
 LARGE = 120 << 20
-
-
-@pytest.fixture
-def launch() -> type[subprocess.Popen[str]]:
-    return Forked
-
-
-@pytest.fixture(autouse=True)
-def patient(muniment: Any) -> None:
-    muniment.patience = 240
+LAUNCH, PATIENCE_S = Forked, 240
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,16 +28,7 @@ QUICK = (*PLAIN, "--browser")
 AUTO = (*PLAIN, "--engine", "auto")
 WORDS = b"word " * 60
 SHARED = b"<link rel=stylesheet href=/a.css><script src=/a.js></script><img src=/red.svg>"
-
-
-@pytest.fixture
-def launch() -> type[subprocess.Popen[str]]:
-    return Forked
-
-
-@pytest.fixture(autouse=True)
-def patient(muniment: Any) -> None:
-    muniment.patience = 180
+LAUNCH, PATIENCE_S = Forked, 180
 
 
 @pytest.fixture

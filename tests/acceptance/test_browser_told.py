@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,16 +17,7 @@ from forked import Forked
 PLAIN = ("--allow-private", "--tries", "1", "--rounds", "0", "--no-sitemaps")
 QUICK = (*PLAIN, "--browser", "--behaviors", "none", "--screenshots", "none")
 WORDS = b"word " * 60
-
-
-@pytest.fixture
-def launch() -> type[subprocess.Popen[str]]:
-    return Forked
-
-
-@pytest.fixture(autouse=True)
-def patient(muniment: Any) -> None:
-    muniment.patience = 180
+LAUNCH, PATIENCE_S = Forked, 180
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import json
 import socket
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -87,17 +86,7 @@ onload = async () => {
 <button onclick="fetch('/deleted')">Delete more</button>
 <a href="/logout">Load more</a><button onclick="this.hidden = true; fetch('/more')" type=button>Load more</button>
 """
-
-
-@pytest.fixture
-def launch() -> type[subprocess.Popen[str]]:
-    """As in `test_browser`."""
-    return Forked
-
-
-@pytest.fixture(autouse=True)
-def patient(muniment) -> None:
-    muniment.patience = 180
+LAUNCH, PATIENCE_S = Forked, 180
 
 
 def events(sock: socket.socket, _request: bytes) -> bytes:

@@ -86,6 +86,20 @@ def test_a_job_that_ends_after_the_pipelines_left_it_has_its_whole_index(fleet: 
         assert sorted(row["url"].removeprefix(site.url[:-1]) for row in rows) == sorted(site.requests)
 
 
+def test_a_pipeline_that_was_killed_joins_the_index_of_a_job_that_ended_meanwhile(fleet: Fleet) -> None:
+    with site_of(30, after=0.1) as site:
+        job = fleet.ask("job", "add", site.url, *OPTIONS, "--per-host", "2")
+        site.wait_for("/p9")
+        for pipeline in fleet.pipelines:
+            pipeline.kill()
+        fleet.ask("job", "abort", job)
+        for pipeline in fleet.pipelines:
+            pipeline.start()
+        rows = rows_of(fleet, job)
+        kept = {row["url"].removeprefix(site.url[:-1]) for row in rows}
+        assert len(kept) == len(rows) > 5 and kept <= set(site.requests)
+
+
 def test_a_delay_holds_over_all_pipelines(fleet: Fleet) -> None:
     with site_of(10, after=0) as site:
         job = fleet.ask("job", "add", site.url, *OPTIONS, "--delay", "200")

@@ -51,12 +51,10 @@ class PipelineHome(Struct, frozen=True):
             write_whole(out / POINTER, wanted)
         return out
 
-    def unjoined(self) -> list[Path]:
-        """The output directories with files that their index does not have yet."""
-        return sorted(
-            (path for path in self.directory.iterdir() if _JOB.fullmatch(path.name) and (path / PARTS).is_dir()),
-            key=lambda path: int(path.name),
-        )
+    def unjoined(self) -> dict[int, Path]:
+        """The output directories with files that their index does not have yet, by job."""
+        found = (path for path in self.directory.iterdir() if _JOB.fullmatch(path.name) and (path / PARTS).is_dir())
+        return {int(path.name): path for path in sorted(found, key=lambda path: int(path.name))}
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,8 +17,9 @@ from muniment.errors import MunimentError
 from muniment.procs.children.launch import Indexer
 from muniment.procs.lock import lock_directory
 from muniment.procs.registry import ProcessRegistry
+from muniment.procs.socket import stop_listening
 
-__all__ = ["LeftJobs", "join_rest"]
+__all__ = ["LeftJobs"]
 
 _log = logging.getLogger(__name__)
 _FIRST_S, _LONGEST_S = 2.0, 300.0
@@ -37,31 +38,29 @@ class LeftJobs:
     ) -> None:
         """`at_work` names the jobs of this moment; `has_ended` asks the server, and may raise MunimentError."""
         self._home, self._registry, self._at_work, self._has_ended = home, registry, at_work, has_ended
-        self._due: dict[int, float] = {}
-        self._wait_s: dict[int, float] = {}
+        self._asked: dict[int, tuple[float, float]] = {}
+        """When a job is to be asked about, and how long after the question before."""
         self._joining = asyncio.Lock()
 
     async def run(self) -> None:
         """Look after them until it is cancelled."""
         while True:
             await asyncio.sleep(_FIRST_S)
-            await self._look()
+            at_work = self._at_work()
+            left = {job: out for job, out in self._home.unjoined().items() if job not in at_work}
+            self._asked = {job: self._asked.get(job, (0.0, _FIRST_S / 2)) for job in left}
+            for job, out in left.items():
+                due, wait_s = self._asked[job]
+                if monotonic() >= due:
+                    longer = min(2 * wait_s, _LONGEST_S)
+                    self._asked[job] = monotonic() + longer, longer
+                    await self._join_if_ended(job, out)
 
-    async def rest(self) -> None:
-        """Wait until no index is being joined."""
+    async def join_all(self) -> None:
+        """Join the indexes of all jobs that are left: the pipeline ends."""
         async with self._joining:
-            return
-
-    async def _look(self) -> None:
-        for out in self._home.unjoined():
-            job = int(out.name)
-            if job in self._at_work():
-                self._due.pop(job, None)
-                self._wait_s.pop(job, None)
-            elif monotonic() >= self._due.get(job, 0.0):
-                self._wait_s[job] = min(2 * self._wait_s.get(job, _FIRST_S / 2), _LONGEST_S)
-                self._due[job] = monotonic() + self._wait_s[job]
-                await self._join_if_ended(job, out)
+            for out in self._home.unjoined().values():
+                await _join(out, self._registry)
 
     async def _join_if_ended(self, job: int, out: Path) -> None:
         with suppress(MunimentError):
@@ -69,25 +68,21 @@ class LeftJobs:
                 return
             async with self._joining:
                 if job not in self._at_work():
-                    await join_rest([out], self._registry)
-
-
-async def join_rest(directories: Iterable[Path], registry: ProcessRegistry) -> None:
-    """Seal and index what is left in some output directories; what fails is said, and left to the next time."""
-    for out in directories:
-        try:
-            await _join(out, registry)
-        except MunimentError as error:
-            _log.warning("%s: the index is not whole: %s", out, error)
+                    await _join(out, self._registry)
 
 
 async def _join(out: Path, registry: ProcessRegistry) -> None:
-    locks = await asyncio.to_thread(lock_directory, out)
+    """Seal and index what is left in an output directory; what fails is said, and left to the next time."""
     try:
-        repair(out, out / PARTS)
-        indexer = await Indexer.start(locks, out, "", registry)
-        await indexer.walked()
-        await indexer.done()
-    finally:
-        for lock in locks:
-            os.close(lock)
+        locks = await asyncio.to_thread(lock_directory, out)
+        try:
+            stop_listening(out)  # a killed run left the name of its socket
+            repair(out, out / PARTS)
+            indexer = await Indexer.start(locks, out, "", registry)
+            await indexer.walked()
+            await indexer.done()
+        finally:
+            for lock in locks:
+                os.close(lock)
+    except MunimentError as error:
+        _log.warning("%s: the index is not whole: %s", out, error)

@@ -15,7 +15,7 @@ from muniment import __version__
 from muniment.app.pipeline.browser import MachineBrowser
 from muniment.app.pipeline.home import PipelineHome
 from muniment.app.pipeline.job_run import JobRun
-from muniment.app.pipeline.leftover_indexes import LeftJobs, join_rest
+from muniment.app.pipeline.leftover_indexes import LeftJobs
 from muniment.app.pipeline.report import host_report
 from muniment.app.pipeline.settings import PipelineSettings
 from muniment.app.pipeline.slots import Slots
@@ -360,9 +360,7 @@ class _Pipeline:
                 slots.stop(ending.reason, join=True)
         landed = await self._landed()
         if not self._killed:
-            await self._left.rest()
-            self._leaving.cancel()
-            await join_rest(self._home.unjoined(), self._registry)
+            await self._left.join_all()
         self._keeping.cancel()
         said = ending.exit_code == 2 or await self._goodbye(1.0 if ending.exit_code else _FLUSH_S)
         self._tending.cancel()

@@ -110,13 +110,13 @@ def _given_up(db: Database, job_id: int, results: Sequence[PageResult]) -> list[
     first = {(host_id, origin_within(names[host_id], url)): (page_id, url) for page_id, url, host_id in found[::-1]}
     # hosts in order, so that two servers never wait for each other
     return [
-        _is_given_up(origin_of(url), why[page_id])
+        _given_up_entry(origin_of(url), why[page_id])
         for (host_id, origin), (page_id, url) in sorted(first.items())
         if db.changed(_GIVEN_UP, [(origin, job_id, host_id, f"% {origin} %")])
     ]
 
 
-def _is_given_up(origin: str, page: PageResult) -> LogEntry:
+def _given_up_entry(origin: str, page: PageResult) -> LogEntry:
     return LogEntry(page.finished_at, f"Pause of {host_of(origin)}: {origin}: {page.refused or page.error}.")
 
 
