@@ -137,7 +137,7 @@ async def _run(
         with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), stop, kill):
             while not stopped.is_set() and await queue.due(1, ()):  # noqa: ASYNC110  (the tracker calls nobody)
                 await asyncio.sleep(_LOOK_S)
-            await supervisor.finish(finished=False, patient=not stopped.is_set())
+            await supervisor.finish(finished=False)
         keep_tables(store, out)
     return HooksDone(len(keys), dict(statuses), stopped.is_set())
 

@@ -15,7 +15,7 @@ import uvloop
 from msgspec import structs
 
 from muniment import __version__
-from muniment.app.crawl_hooks import end_hooks, hook_supervisor, stop_both
+from muniment.app.crawl_hooks import crawl_hooks, write_hook_tables
 from muniment.app.exhaustion import while_it_can
 from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
@@ -216,11 +216,10 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     try:
         # once: stop when what is in flight has landed; twice: at once
         loop, leave = asyncio.get_running_loop(), taken.registry.leave_others
-        supervisor = await hook_supervisor(taken, opened, orchestrator, limits, events)
-        stop = orchestrator.stop if supervisor is None else partial(stop_both, supervisor, orchestrator)
-        with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), stop, orchestrator.kill, leave=leave):
+        ends = await crawl_hooks(taken, opened, orchestrator, limits, events) or orchestrator
+        with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), ends.stop, ends.kill, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
-            await end_hooks(supervisor, opened, outcome, out)
+            write_hook_tables(opened, out)
     finally:
         for task in watching:
             task.cancel()
@@ -336,7 +335,8 @@ async def _conclude(
     plane: LivePlane | None,
 ) -> Summary:
     job_id = opened.job.job_id
-    hooks_wait = opened.hooks is not None and opened.hooks.busy
+    # those of the crawl's end run when the job has finished
+    hooks_wait = opened.hooks is not None and (opened.hooks.busy or outcome.reason != "finished")
     if not hooks_wait and jobs.settle(db, job_id, now_ms()) == "FINISHED" and files.joined:
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()

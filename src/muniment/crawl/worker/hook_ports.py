@@ -1,4 +1,4 @@
-"""The ports of the recording proxy that hooks of pages have, one for each page."""
+"""The ports of the recording proxy that hooks have: one for each page, and one for the crawl."""
 
 from __future__ import annotations
 
@@ -62,4 +62,5 @@ class HookPorts:
 
 
 def _owner(asked: protocol.OpenPort) -> PageOwner:
-    return PageOwner(page_id=asked.page_id, url=asked.url, host=host_of(asked.url), depth=asked.depth, engine="hook")
+    host = host_of(asked.url) if asked.url else ""
+    return PageOwner(page_id=asked.page_id, url=asked.url, host=host, depth=asked.depth, engine="hook")
