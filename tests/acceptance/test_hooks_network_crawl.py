@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sqlite3
-import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -14,7 +12,6 @@ from typing import Any
 
 import pytest
 from hook_plugins import hook, results_of
-from tests.support.gated_site import Answer, GatedSite
 from tests.support.nginx import Nginx
 from tests.support.proxied_runs import recorded, table
 
@@ -56,9 +53,7 @@ def sums_of(out: Path) -> dict[str, int]:
         return dict(row)
 
 
-def test_the_log_of_the_server_is_the_archive_of_hooks_of_the_crawl(
-    muniment: Any, site: Nginx, tmp_path: Path
-) -> None:
+def test_the_log_of_the_server_is_the_archive_of_hooks_of_the_crawl(muniment: Any, site: Nginx, tmp_path: Path) -> None:
     plugins, out, url = tmp_path / "plugins", tmp_path / "out", site.url
     daemon = f"trap 'curl -sS {url}data.txt?daemon-ends > last; exit 0' TERM\ncurl -sS {url}data.txt?daemon > first\n"
     hook(plugins, "daemon", "on_CrawlSetup__1_daemon.bg.sh", f"{daemon}echo ready\nwhile :; do sleep 0.05; done")

@@ -70,7 +70,7 @@ from muniment.tracker.queue.rounds import any_failed, any_to_revive
 if TYPE_CHECKING:
     from muniment.app.live import LivePlane
 
-__all__ = ["run_locked"]
+__all__ = ["look_for_lost", "regain", "run_locked"]
 
 _log = logging.getLogger(__name__)
 _WATCH_S = 0.25
@@ -190,9 +190,9 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     )
     repaired = files.open()
     if rebuilt := await files.take_stock():
-        _regain(db, out, files, rebuilt)
+        regain(db, out, files, rebuilt)
     emptied = files.empty
-    lost = _look_for_lost(out, repaired)
+    lost = look_for_lost(out, repaired)
     wanted = taken.hooks.wanted if taken.hooks else None
     opened = open_job(
         *(db, out.name, settings, starts, now_ms(), request.sets), retry_failed=request.retry_failed, hooked=wanted
@@ -242,7 +242,7 @@ def _warn_of_lost_index(out: Path, captured: int) -> None:
         )
 
 
-def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
+def regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
     """The values of lost rows that only the tracker has."""
     from muniment.app.lost_rows import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
 
@@ -259,7 +259,7 @@ def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> No
     files.regained()
 
 
-def _look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
+def look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
     """Captures that were safe and are gone, as far as is known; their pages wait again, with a warning."""
     lost = sum(one.dropped_rows for one in repaired)
     if not lost and not any(one.torn for one in repaired):

@@ -75,7 +75,7 @@ class Events(Protocol):
 class LastHooks(Protocol):
     """The hooks that run after the last page of a run."""
 
-    async def __call__(self, outcome: RunOutcome, attend: Callable[[], Awaitable[bool]]) -> bool:
+    async def __call__(self, outcome: RunOutcome, attend: Callable[[], Awaitable[bool]], /) -> bool:
         """Have them run; whether none of them is to run again.
 
         `attend` keeps a worker at hand that records what they fetch, and is called all the time; False when there is
