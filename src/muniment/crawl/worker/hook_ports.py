@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
 
 from muniment.crawl import protocol
@@ -48,6 +49,8 @@ class HookPorts:
             except OSError:
                 pass  # it is asked for again
             else:
+                if not asked.url:
+                    port.most_requests = sys.maxsize  # a daemon may serve all pages of the crawl
                 self._ports[asked.page_id] = port
                 reply = protocol.PortReply(port.address, self._proxy.authority.pem, number=asked.number)
         self._send(reply)
