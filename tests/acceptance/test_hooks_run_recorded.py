@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,6 +53,11 @@ def of_hooks(out: Path) -> list[str]:
     return sorted(row["url"].partition("?")[2] for row in table(out) if row["engine"] == "hook")
 
 
+def whole_bodies(out: Path) -> int:
+    """How many records have the body that hooks ask for; others are revisits."""
+    return sum(kind == "response" and "data.txt" in url for kind, url, _, _ in recorded(out))
+
+
 ASK = 'curl -sSf "{url}data.txt?$(basename -- "$1" .html)" > got; curl -s -o no -w "%{{http_code}}" {url}no.txt > said'
 
 
@@ -69,12 +73,12 @@ def test_what_hooks_fetch_later_is_in_the_archive(muniment: Any, site: Nginx, ca
     assert of_hooks(captured) == ["bye", "one", "setup", "two"]
     assert_log_is_archived(site, captured)
     assert muniment("check", captured).code == 0
+    whole = whole_bodies(captured)
     again = muniment("hooks", "run", "-o", captured, "--hooks", plugins, "--again", *RECORD)
     assert again.code == 0, again
     assert of_hooks(captured) == sorted(["bye", "one", "setup", "two"] * 2)
     assert_log_is_archived(site, captured)
-    kinds = Counter(kind for kind, target, _, _ in recorded(captured) if "data.txt" in target)
-    assert kinds == {"request": 8, "response": 1, "revisit": 7, "metadata": 8}, "the tracker knows the first one"
+    assert whole_bodies(captured) == whole, "the tracker knows them"
     pages = [f"{site.url}{name}.html" for name in ("one", "two")]
     assert muniment("crawl", *pages, "-o", captured, *ALONE).code == 0
     assert muniment("check", captured).code == 0
