@@ -157,3 +157,22 @@ def test_a_run_that_is_ended_is_gone_on_with(
     assert [url for url in hooked if url not in asked] == []
     assert len(lost) <= (1 if struck in ("command", "worker") else 0)
     assert muniment("check", captured).code == 0
+
+
+def test_a_crawl_that_was_killed_is_recorded_into_and_goes_on(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+    plugins, out = tmp_path / "plugins", tmp_path / "out"
+    hook(plugins, "ask", "on_Snapshot__1_ask.sh", ASK.format(url=site.url))
+    crawl = ("crawl", f"{site.url}one.html", f"{site.url}two.html", "-o", out, "--delay", "3000", *ALONE)
+    command = muniment.start(*crawl)
+    wait_until(lambda: '"capture"' in (out / "crawl.jsonl").read_text() if (out / "crawl.jsonl").exists() else False)
+    command.kill()
+    command.communicate()
+    done = muniment("hooks", "run", "-o", out, "--hooks", plugins, *RECORD)
+    assert done.code == 0, done
+    assert of_hooks(out) == ["one"]
+    assert muniment("check", out).code == 0
+    assert muniment(*crawl).code == 0
+    assert muniment("hooks", "run", "-o", out, "--hooks", plugins, *RECORD).code == 0
+    assert of_hooks(out) == ["one", "two"]
+    assert_log_is_archived(site, out)
+    assert muniment("check", out).code == 0

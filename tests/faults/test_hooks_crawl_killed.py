@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import signal
 import subprocess
 import time
@@ -202,3 +204,44 @@ def test_a_second_ctrl_c_ends_hooks_of_the_crawls_end_at_once(crawl: Run) -> Non
     crawl.go_on()
     assert crawl.muniment(*crawl.words).code == 0
     assert crawl.tries("CrawlEnd")[-1][2] == "noresults"
+
+
+ROUNDS = int(os.environ.get("MUNIMENT_HOOK_ROUNDS", "6")) // 2
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_strikes_at_random_moments_leave_the_crawls_end_with_its_results(crawl: Run, number: int) -> None:
+    """Three strikes at whatever runs; then the command is given until it ends by itself."""
+    choose = random.Random(number)
+    ask = 'curl -sSf "${1#--url=}b?first" >> got; sleep 0.4; curl -sSf "${1#--url=}b?end" >> got'
+    crawl.hook("CrawlSetup", f"trap 'exit 0' TERM\n{ask}; echo ready\nwhile :; do sleep 0.05; done", name="1_d.bg.sh")
+    crawl.hook("Snapshot", ask)
+    for name in ("1_one.sh", "2_two.sh"):
+        crawl.hook("CrawlEnd", ask, name=name)
+    crawl.hook("CrawlCleanup", ask)
+    command = crawl.muniment.start(*crawl.words)
+    for _ in range(3):
+        time.sleep(choose.uniform(0.3, 2.5))
+        if command.poll() is None:
+            with contextlib.suppress(psutil.Error):
+                choose.choice(struck_of(command)).kill()
+            time.sleep(0.2)
+        if command.poll() not in (None, 0):
+            command.communicate()
+            command = crawl.muniment.start(*crawl.words)
+    while ended(command) != 0:
+        command = crawl.muniment.start(*crawl.words)
+    last = {one[0]: one[2] for one in crawl.tries("CrawlEnd")}
+    killed = [one for one in crawl.tries("CrawlEnd") if one[3].startswith("signal")]
+    assert set(last) == {"1_one.sh", "2_two.sh"}
+    assert killed or set(last.values()) == {"succeeded"}
+    captured, asked = crawl.captured(), crawl.asked()
+    assert len(captured) <= len(asked)
+    assert set(captured) == {"/b?first", "/b?end"}
+    assert crawl.muniment("check", crawl.out).code == 0
+
+
+def struck_of(command: subprocess.Popen[str]) -> list[psutil.Process]:
+    """The command, its workers, and hooks."""
+    found = [psutil.Process(command.pid), *psutil.Process(command.pid).children(recursive=True)]
+    return [one for one in found if "shim" not in " ".join(one.cmdline())]

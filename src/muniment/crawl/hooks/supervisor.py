@@ -94,6 +94,7 @@ class HookSupervisor:
         """Those of them that were stopped."""
         self._tasks: list[asyncio.Task[None]] = []
         self._watching: asyncio.Task[None] | None = None
+        self._welcoming: asyncio.Task[None] | None = None
         self._late = asyncio.Event()
 
     async def begin(self) -> None:
@@ -160,7 +161,7 @@ class HookSupervisor:
     def _received(self, message: FromHooks) -> None:
         match message:
             case HooksReady():
-                asyncio.ensure_future(self._welcome())  # noqa: RUF006  (it is over before the worker asks)
+                self._welcoming = asyncio.create_task(self._welcome())
             case WantPagesForHooks(most):
                 self._wants = most
                 self._wake.set()
@@ -177,7 +178,11 @@ class HookSupervisor:
 
     async def _welcome(self) -> None:
         channel, network = self._channel, await self._network_of_crawl()
-        prior = await self._queue.prior()
+        try:
+            prior = await self._queue.prior()
+        except MunimentError as error:
+            self._failed(str(error))
+            return
         if channel is None or channel is not self._channel:
             return
         channel.send(structs.replace(self._setup, prior=prior, network=network))
