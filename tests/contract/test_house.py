@@ -138,5 +138,5 @@ def test_only_settings_read_the_environment_of_users():
         for node in nodes(module)
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"}
     }
-    processes = {f"muniment.procs.{name}" for name in ("children.launch", "registry", "shim")}
+    processes = {f"muniment.procs.{name}" for name in ("children.launch", "registry", "shim", "shim_server")}
     assert readers <= {"muniment.settings.environment", *processes}

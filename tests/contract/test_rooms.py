@@ -20,8 +20,8 @@ FLOORS = {
         {"check"},
     ),
     "procs": (
-        {"platform"},
-        {"command_text", "liveness", "lock", "shim", "socket", "stop_timeouts", "store", "tree", "watchdog"},
+        {"platform", "shim"},
+        {"command_text", "liveness", "lock", "shim_server", "socket", "stop_timeouts", "store", "tree", "watchdog"},
         {"files"},
         {"registry"},
         {"stop"}, {"children", "sweep"}, {"hooks"},

@@ -61,7 +61,7 @@ def of_this_test(place: Path) -> list[psutil.Process]:
 
 def is_shim(process: psutil.Process) -> bool:
     """Whether it keeps a hook, or forks those that do."""
-    return any("shim.py" in word for word in words_of(process))
+    return any("shim_server.py" in word for word in words_of(process))
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 60) -> None:

@@ -6,8 +6,6 @@ that happens, the lifeline is cut and it ends them all. It is two processes: the
 and ends what is left if the second is killed.
 
 Usage: shim.py DIRECTORY LIFELINE GRACE_S TIMEOUT_S NICE COMMAND...      (a timeout of 0: none)
-       shim.py serve SOCKET      a fork server: each message with the descriptors of stdout, stderr and a lifeline is
-                                 a shim that is forked, which reads the rest from its lifeline
 """
 
 from __future__ import annotations
@@ -15,13 +13,14 @@ from __future__ import annotations
 # the modules around these two load enum and more: half of the time that this takes to start
 import _ctypes
 import _signal as signal  # type: ignore[import-not-found]
-import gc
-import marshal
 import os
-import resource
 import select
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HOW = ("-I", "-S", __file__)
 """Python's arguments to run this: alone it starts in a few milliseconds."""
@@ -38,27 +37,43 @@ _LOOK_AGAIN_S = 0.05
 _CANNOT_RUN = 127
 _ORPHANED_S = 2.0
 """Seconds that a command may take to end after a signal when its launcher is gone."""
-SIZE = 8
-"""Bytes of the length of an order that is sent to a forked shim, little-endian."""
-_LIFELINE = 3
-"""The only descriptor of a forked shim beside the standard ones."""
-_MOST_DESCRIPTORS = 1 << 20
-_THREE = 3 * 4
-"""Bytes of three descriptors in a message."""
+_WIDTH = 8
+"""Digits of the length of a note."""
 
 
-class _Keeper:
-    def __init__(
-        self, directory: str, lifeline: int, first: int, grace_s: float, timeout_s: float, environment: dict[str, str]
-    ) -> None:
-        self._directory, self._lifeline, self._first, self._grace_s = directory, lifeline, first, grace_s
-        self._environment = environment
-        self._over_at = time.monotonic() + timeout_s if timeout_s else None
-        self._command = 0
-        self._status: int | None = None
-        self._asked = self._timed_out = self._killed = False
-        self._force_at: float | None = None
-        self._launcher = environment.get("MUNIMENT_PARENT")
+class Order:
+    """A command that is to be kept, and how."""
+
+    def __init__(self, arguments: list[str], pwd: str, environment: dict[str, str]) -> None:
+        """Empty, `pwd` is where this process is."""
+        self.directory, grace_s, timeout_s, nice, *self.command = arguments
+        self.grace_s, self.timeout_s, self.nice = float(grace_s), float(timeout_s), int(nice)
+        self.pwd, self.environment = pwd, environment
+
+
+class _Note:
+    """The directory of the command that a shim keeps now, for the one that stands by: both see what is written."""
+
+    def __init__(self) -> None:
+        self._file = os.memfd_create("order")
+
+    def write(self, directory: str) -> None:
+        text = os.fsencode(directory)
+        os.pwrite(self._file, b"%0*d%b" % (_WIDTH, len(text), text), 0)
+
+    def read(self) -> str:
+        size = int(os.pread(self._file, _WIDTH, 0) or 0)
+        return os.fsdecode(os.pread(self._file, size, _WIDTH))
+
+
+class Keeper:
+    """Keeps commands, one after the other, as long as the one that stands by is the `first` one's other side."""
+
+    def __init__(self, lifeline: int, first: int, note: _Note, launcher: str) -> None:
+        self.lifeline, self.first, self._note, self._launcher = lifeline, first, note, launcher
+        self._nice = 0
+        self._renew("", 0.0, 0.0)
+        self._shims = [(pid, _ticks(pid)) for pid in (os.getpid(), os.getppid())]
         self._woken, waker = os.pipe()
         os.set_blocking(waker, False)
         os.set_blocking(self._woken, False)
@@ -66,21 +81,39 @@ class _Keeper:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in ENDING:
             signal.signal(number, self._ask)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+    def _renew(self, directory: str, grace_s: float, timeout_s: float) -> None:
+        """Nothing is known of a command yet."""
+        self._directory, self._grace_s = directory, grace_s
+        self._over_at = time.monotonic() + timeout_s if timeout_s else None
+        self._command = 0
+        self._status: int | None = None
+        self._asked = self._timed_out = self._killed = False
+        self._force_at: float | None = None
+        self._used_s, self._max_rss = 0.0, 0
 
     def _ask(self, number: int, _: object) -> None:
         self._asked = True
         if number == AT_ONCE:
             self._force_at = 0.0
 
-    def keep(self, command: list[str]) -> int:
+    def keep(self, order: Order) -> int:
         """Run the command to its end, or to that of its launcher; the exit code as a shell would have it."""
+        self._note.write(order.directory)
+        self._renew(order.directory, order.grace_s, order.timeout_s)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         if self._asked:
             return self._conclude(-signal.SIGTERM)  # it was ended before it began
+        if order.nice != self._nice:
+            os.nice(order.nice - self._nice)
+            self._nice = order.nice
+        if order.pwd and (why := _entered(order.pwd)):
+            print(f"{order.pwd} cannot be entered: {why}", file=sys.stderr, flush=True)
+            return self._conclude(_CANNOT_RUN)
         try:
-            self._command = _begin(command, {**self._environment, "MUNIMENT_PARENT": str(os.getpid())})
+            self._command = _begin(order.command, {**order.environment, "MUNIMENT_PARENT": str(os.getpid())})
         except OSError as error:
-            print(f"{command[0]} cannot be run: {error.strerror}", file=sys.stderr, flush=True)
+            print(f"{order.command[0]} cannot be run: {error.strerror}", file=sys.stderr, flush=True)
             return self._conclude(_CANNOT_RUN)
         self._tell()
         while self._reap() and self._status is None and not self._asked:
@@ -88,17 +121,24 @@ class _Keeper:
         self._end_all()
         return self._conclude(_CANNOT_RUN if self._status is None else os.waitstatus_to_exitcode(self._status))
 
+    def rest(self) -> None:
+        """A command has ended, and all that it began; let go of what was of it."""
+        self._note.write("")
+        os.chdir("/")
+        for number in (1, 2):
+            os.dup2(0, number)
+
     def _tell(self) -> None:
-        numbers = (self._command, os.getpid(), os.getppid())
-        line = " ".join(f"{pid} {_ticks(pid)}" for pid in numbers) + "\n"
+        known = ((self._command, _ticks(self._command)), *self._shims)
+        line = " ".join(f"{pid} {ticks}" for pid, ticks in known) + "\n"
         self._write("process.pid", line)
-        os.write(self._lifeline, line.encode())
+        os.write(self.lifeline, line.encode())
 
     def _sleep(self) -> None:
         """Wait for a signal, the end of a child, the time, or the end of the launcher or of the one that stands by."""
         wait_ms = None if self._over_at is None else max(0.0, self._over_at - time.monotonic()) * 1000
         events = select.poll()
-        for descriptor in (self._woken, self._lifeline, self._first):
+        for descriptor in (self._woken, self.lifeline, self.first):
             events.register(descriptor, select.POLLIN)
         for descriptor, _ in events.poll(wait_ms):
             if descriptor == self._woken:
@@ -112,11 +152,13 @@ class _Keeper:
         """Take in every child that has ended, adopted ones too; whether any is left."""
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, used = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return False
             if pid == 0:
                 return True
+            self._used_s += used.ru_utime + used.ru_stime
+            self._max_rss = max(self._max_rss, used.ru_maxrss * _RSS_UNIT)
             if pid == self._command:
                 self._status = status
 
@@ -140,7 +182,8 @@ class _Keeper:
 
     def take_over(self, how: int) -> int:
         """End at once what a shim left that was killed, `how`, and write down how its command ended."""
-        if self._read("exit.json"):
+        self._renew(self._note.read(), 0.0, 0.0)
+        if not self._directory or self._read("exit.json"):
             return 128 - how  # it had done all, and was ending
         self._command = int((self._read("process.pid").split() or ["0"])[0]) or self._eldest()
         if not self._command:
@@ -156,11 +199,10 @@ class _Keeper:
         return left[0][0] if left else 0
 
     def _conclude(self, code: int | None) -> int:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
         # by hand: the module for it would be a third of the start
         known, late = "null" if code is None else code, "true" if self._timed_out else "false"
-        cpu_ms, rss = int((used.ru_utime + used.ru_stime) * 1000), used.ru_maxrss * _RSS_UNIT
-        self._write("exit.json", f'{{"exit_code": {known}, "timed_out": {late}, "cpu_ms": {cpu_ms}, "max_rss": {rss}}}')
+        used = f'"cpu_ms": {int(self._used_s * 1000)}, "max_rss": {self._max_rss}'
+        self._write("exit.json", f'{{"exit_code": {known}, "timed_out": {late}, {used}}}')
         return _CANNOT_RUN if code is None else code if code >= 0 else 128 - code
 
     def _read(self, name: str) -> str:
@@ -181,6 +223,15 @@ class _Keeper:
             os.rename(f"{path}.part", path)  # noqa: PTH104
         except OSError as error:
             print(f"{path} cannot be written: {error.strerror}", file=sys.stderr, flush=True)
+
+
+def _entered(pwd: str) -> str | None:
+    """Why a directory cannot be that of this process; None when it is."""
+    try:
+        os.chdir(pwd)
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 def _begin(command: list[str], environment: dict[str, str]) -> int:
@@ -244,25 +295,30 @@ def _fields(pid: int | str) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Keep the command of a command line, or those of a fork server, each in a process of its own."""
+    """Keep the command of a command line."""
     os.environ.pop(KEEPS, None)
-    environment = dict(os.environ)
-    if arguments[0] == "serve":
-        arguments, environment = _ordered(_ForkServer(int(arguments[1])).serve())
-    directory, lifeline, grace_s, timeout_s, nice, *command = arguments
+    lifeline = int(arguments.pop(1))
+    order = Order(arguments, "", dict(os.environ))
+    return work(lifeline, os.environ.get("MUNIMENT_PARENT", ""), lambda keeper: keeper.keep(order))
+
+
+def work(lifeline: int, launcher: str, keep: Callable[[Keeper], int]) -> int:
+    """Be a shim: two processes, of which one keeps and one stands by. The exit code of either.
+
+    `launcher` is the number of the process without which it is an orphan.
+    """
+    note = _Note()
     _adopt()
-    os.set_inheritable(int(lifeline), False)
+    os.set_inheritable(lifeline, False)
     first, held = os.pipe()
     second = os.fork()
     if second:
-        os.close(int(lifeline))
+        os.close(lifeline)
         os.close(first)
-        return _stand_by(directory, second, environment)
+        return _stand_by(second, note, launcher)
     os.close(held)  # now its end tells that of the one that stands by, without whom the launcher cannot wait for this
     _adopt()
-    if int(nice):
-        os.nice(int(nice))
-    return _Keeper(directory, int(lifeline), first, float(grace_s), float(timeout_s), environment).keep(command)
+    return keep(Keeper(lifeline, first, note, launcher))
 
 
 def _adopt() -> None:
@@ -270,97 +326,7 @@ def _adopt() -> None:
     _ctypes.call_function(prctl, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
-class _ForkServer:
-    """Forks a shim for each message, and writes on its lifeline how it ended. It ends with its launcher."""
-
-    def __init__(self, requests: int) -> None:
-        from _socket import CMSG_SPACE, socket  # noqa: PLC0415  (a shim of its own does without)
-
-        self._requests, self._space = socket(fileno=requests), CMSG_SPACE(_THREE)
-        self._awaited = select.poll()
-        self._awaited.register(requests, select.POLLIN)
-        self._shims: dict[int, tuple[int, int]] = {}
-
-    def serve(self) -> int:
-        """Serve until the launcher is gone; in each shim that is forked this returns its lifeline."""
-        gc.disable()
-        gc.freeze()  # a collection in a shim would copy what it shares with this process
-        while True:
-            for descriptor, _ in self._awaited.poll():
-                if descriptor in self._shims:
-                    self._reap(descriptor)
-                elif self._fork():
-                    return _LIFELINE
-
-    def _fork(self) -> bool:
-        """Take a message; whether this is the shim that was forked for it."""
-        said, passed, _, _ = self._requests.recvmsg(1, self._space)
-        if not said:
-            os._exit(0)  # the shims go on: each hears of it by its lifeline
-        descriptors = memoryview(passed[0][2]).cast("i").tolist()
-        pid = os.fork()
-        if pid == 0:
-            _become(descriptors)
-            return True
-        for used in descriptors[:2]:
-            os.close(used)
-        awaited = os.pidfd_open(pid)
-        self._shims[awaited] = pid, descriptors[2]
-        self._awaited.register(awaited, select.POLLIN)
-        return False
-
-    def _reap(self, awaited: int) -> None:
-        pid, lifeline = self._shims.pop(awaited)
-        self._awaited.unregister(awaited)
-        _, status = os.waitpid(pid, 0)
-        try:
-            os.write(lifeline, f"ended {os.waitstatus_to_exitcode(status)}\n".encode())
-        except OSError:
-            pass  # nobody waits for it any more
-        os.close(awaited)
-        os.close(lifeline)
-
-
-def _become(descriptors: list[int]) -> None:
-    """Make this process, which a fork server forked, like one that was started for its command alone."""
-    os.setsid()
-    for number, descriptor in enumerate(descriptors, 1):
-        os.dup2(descriptor, number)
-    os.closerange(_LIFELINE + 1, _MOST_DESCRIPTORS)
-
-
-def _ordered(lifeline: int) -> tuple[list[str], dict[str, str]]:
-    """The arguments of a shim that was forked, and the environment of its command; its directory is as ordered, too."""
-    size = int.from_bytes(_read_exactly(lifeline, SIZE), "little")
-    # only its launcher can write there
-    arguments, pwd, environment = marshal.loads(_read_exactly(lifeline, size))  # noqa: S302
-    environment["MUNIMENT_PARENT"] = str(os.getppid())
-    # the command is looked for there; to take over all variables would be a sixth of the time of a shim
-    if "PATH" in environment:
-        os.environ["PATH"] = environment["PATH"]
-    else:
-        os.environ.pop("PATH", None)
-    directory, *rest = arguments
-    try:
-        os.chdir(pwd)
-    except OSError as error:
-        print(f"{pwd} cannot be entered: {error.strerror}", file=sys.stderr, flush=True)
-        os._exit(_CANNOT_RUN)
-    return [directory, str(lifeline), *rest], environment
-
-
-def _read_exactly(descriptor: int, size: int) -> bytes:
-    pieces = []
-    while size:
-        piece = os.read(descriptor, size)
-        if not piece:
-            os._exit(_CANNOT_RUN)  # the launcher is gone
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
-
-
-def _stand_by(directory: str, second: int, environment: dict[str, str]) -> int:
+def _stand_by(second: int, note: _Note, launcher: str) -> int:
     """Wait for the shim, to whom everything is passed on; what it leaves, if it is killed, is this process's now."""
 
     def pass_on(number: int, _: object) -> None:
@@ -373,7 +339,7 @@ def _stand_by(directory: str, second: int, environment: dict[str, str]) -> int:
         signal.signal(number, pass_on)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     status = os.waitstatus_to_exitcode(os.waitpid(second, 0)[1])
-    return status if status >= 0 else _Keeper(directory, -1, -1, 0.0, 0.0, environment).take_over(status)
+    return status if status >= 0 else Keeper(-1, -1, note, launcher).take_over(status)
 
 
 if __name__ == "__main__":

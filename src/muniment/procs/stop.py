@@ -41,12 +41,22 @@ def members(rows: Iterable[Process]) -> dict[int, LiveProcess]:
 
     Whoever leaves its parent and its session behind still has the mark of the process that it descends from.
     """
+    return _members(rows)[0]
+
+
+def _members(rows: Iterable[Process]) -> tuple[dict[int, LiveProcess], set[int]]:
+    """The same, and which of them are shims."""
     rows = [row for row in rows if within_reach(row)]
     ids = {row.id for row in rows}
     living = {pid: seen for pid, seen in everyone().items() if not seen.ended and pid != os.getpid()}
     found = {row.pid for row in rows if row.pid is not None and row.pid in living and is_alive(row)}
-    found |= {pid for pid in living if mark_of(pid, MARK) in ids} | _keepers(rows)
-    return {pid: living[pid] for pid in related(living, found)}
+    keepers = _keepers(rows)
+    found |= {pid for pid in living if mark_of(pid, MARK) in ids} | keepers
+    left = related(living, found)
+    shims = {pid for pid in left if mark_of(pid, KEEPS) in ids}
+    # as the last thing: one whose command has ended meanwhile may keep another by now
+    keeping = _keepers(rows)
+    return {pid: living[pid] for pid in left - (keepers - keeping)}, shims | (keeping & left)
 
 
 def stop_tree(store: Store, row: Process, *, grace_s: float = stop_timeouts.SUBTREE_S) -> list[Process]:
@@ -122,10 +132,11 @@ def _force(rows: Collection[Process]) -> set[int]:
     killed: set[int] = set()
     told: set[int] = set()
     patient_until = monotonic() + stop_timeouts.SHIM_S
-    while left := members(rows):
-        shims = _shims(left, rows) if monotonic() < patient_until else set()
+    while (found := _members(rows))[0]:
+        left, shims = found
+        patient = monotonic() < patient_until
         for pid, seen in _eldest_first(left):
-            if pid not in shims:
+            if pid not in shims or not patient:
                 killed |= {pid} if send(pid, seen.start_ticks, signal.SIGKILL) else set()
             elif pid not in told:
                 told.add(pid)
@@ -140,11 +151,6 @@ def _force(rows: Collection[Process]) -> set[int]:
 def _eldest_first(found: Mapping[int, LiveProcess]) -> list[tuple[int, LiveProcess]]:
     """A shell whose child is ended first would report an exit code of its own."""
     return sorted(found.items(), key=lambda one: one[1].start_ticks)
-
-
-def _shims(left: Iterable[int], rows: Collection[Process]) -> set[int]:
-    ids, keepers = {row.id for row in rows}, _keepers(rows)
-    return {pid for pid in left if pid in keepers or mark_of(pid, KEEPS) in ids}
 
 
 def _keepers(rows: Iterable[Process]) -> set[int]:

@@ -1,4 +1,4 @@
-"""A fork server: shims without an interpreter of their own, whatever becomes of it."""
+"""A fork server: shims without an interpreter of their own, which keep one command after the other."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import sys
 import psutil
 import pytest
 
+from muniment.procs import stop
 from muniment.procs.children import fork_server
 from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.children.run import launch
+from muniment.procs.tree import related
 from process_harness import soon
 
 LAUNCHER = """
@@ -47,9 +49,58 @@ def test_commands_have_one_server_and_nothing_of_it(book, tmp_path, server):
     assert (descriptors[:3], pwd) == (["0", "1", "2"], str(tmp_path))
     known = {line.partition("=")[0] for line in run.process.stdout.head.splitlines() if "=" in line}
     assert known - {"PWD", "_", "SHLVL", "OLDPWD"} == {"MUNIMENT_PROCESS", "MUNIMENT_PARENT"}
-    assert len(server_of(server).children()) == 1
+    shims = server_of(server).children()
+    assert len(shims) == 2  # that of the first command, and one that waits
     first.terminate()
-    soon(lambda: server_of(server).children() == [], "no child is left")
+    soon(lambda: len(server_of(server).children()) == 1, "who was asked to end keeps nothing more")
+    server.close()
+    assert all(is_over(one) for one in shims)
+
+
+def test_a_shim_keeps_the_next_command_and_knows_nothing_of_the_last(book, tmp_path, server):
+    busy = ["sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo first; kill -9 $$"]
+    first = launch(book, busy, timeout=600, server=server)
+    run = launch(book, ["pwd"], pwd=str(tmp_path), timeout=600, server=server)
+    assert run.keepers == first.keepers
+    assert (first.ending.exit_code, first.process.stdout.head) == (-9, "first\n")
+    assert (run.ending.exit_code, run.process.stdout.head) == (0, f"{tmp_path}\n")
+    assert run.ending.cpu_ms < first.ending.cpu_ms
+    late = launch(book, ["sleep", "600"], timeout=0.2, grace_s=0.1, server=server)
+    assert (late.keepers, late.ending.timed_out) == (first.keepers, True)
+    bad = launch(book, ["/no/such/program"], server=server)
+    assert (bad.ending.exit_code, bad.begun) == (127, False)
+    last = launch(book, ["sh", "-c", "exit 3"], server=server)
+    assert (last.keepers, last.ending.exit_code, last.ending.timed_out) == (first.keepers, 3, False)
+
+
+@pytest.mark.parametrize("struck", [0, 1])
+def test_a_shim_that_is_killed_while_it_waits_is_replaced(book, struck, server):
+    first = launch(book, ["true"], server=server)
+    psutil.Process(first.keepers[struck]).kill()
+    run = launch(book, ["sh", "-c", "exit 5"], server=server)
+    assert run.ending.exit_code == 5
+    assert not set(run.keepers) & set(first.keepers)
+
+
+def test_what_is_left_of_a_command_is_not_what_its_shim_keeps_next(book, tmp_path, monkeypatch, server):
+    """The command ends while its members are looked for, and its shim begins the next one."""
+    first = launch(
+        book, ["sh", "-c", f"until [ -e {tmp_path}/go ]; do sleep 0.01; done"], background=True, server=server
+    )
+    row, runs = first.process, []
+
+    def found(living, numbers):
+        if not runs:
+            (tmp_path / "go").touch()
+            first.wait(30)
+            runs.append(launch(book, ["sleep", "600"], background=True, server=server))
+        return related(living, numbers)
+
+    monkeypatch.setattr(stop, "related", found)
+    assert stop.kill_strays([row]) == set()
+    assert runs[0].keepers == first.keepers
+    assert runs[0].is_alive()
+    assert runs[0].terminate().exit_code == -signal.SIGTERM
 
 
 def test_a_long_command_arrives_whole(book, server):
@@ -76,12 +127,13 @@ def test_a_server_that_is_killed_leaves_its_commands_and_is_replaced(book, serve
 
 
 def test_a_server_that_is_stopped_is_replaced(book, monkeypatch, server):
-    launch(book, ["true"], server=server)
+    before = launch(book, ["sleep", "600"], background=True, server=server)
     frozen = server_of(server)
     frozen.send_signal(signal.SIGSTOP)
     monkeypatch.setattr(fork_server, "_PATIENCE_S", 1.0)
     assert launch(book, ["sh", "-c", "exit 5"], server=server).ending.exit_code == 5
     assert not frozen.is_running()
+    before.terminate()
 
 
 @pytest.mark.parametrize("struck", ["launcher", "launcher and server", "launcher, server and a shim"])
@@ -93,7 +145,7 @@ def test_nothing_outlives_its_launcher(struck, tmp_path):
     command, second, first = map(int, launcher.stdout.readline().split())
     shim = psutil.Process(first)
     server = shim.parent()
-    assert server is not None and "serve" in server.cmdline()
+    assert server is not None and "shim_server.py" in server.cmdline()[-2]
     members = [server, shim, *shim.children(recursive=True)]
     assert {command, second} < {one.pid for one in members}
     hit = {"launcher": [], "launcher and server": [server], "launcher, server and a shim": [server, shim]}

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -34,6 +35,20 @@ _LAST_OF_A_SHELL = 128 + 64
 """A shim's exit code is that of its command as a shell has it: 128 and the number of a signal; there are 64."""
 
 
+class _SpawnedShim(Child):
+    """A shim with an interpreter of its own."""
+
+    is_over = False
+
+    def __init__(self, spawned: subprocess.Popen[bytes], lifeline: socket.socket) -> None:
+        super().__init__(spawned)
+        self.lifeline = lifeline
+
+    def let_go(self) -> None:
+        """Nothing more is wanted of it."""
+        self.lifeline.close()
+
+
 class ChildRun:
     """A command that was launched. It ends with this process, at the latest."""
 
@@ -42,11 +57,9 @@ class ChildRun:
         registry: ProcessRegistry,
         entry: ProcessEntry,
         files: ProcessFiles,
-        child: Child | ForkedShim,
-        lifeline: socket.socket,
+        child: _SpawnedShim | ForkedShim,
     ) -> None:
         self._registry, self._entry, self._files, self._child = registry, entry, files, child
-        self._lifeline = lifeline
         self._kept = files.kept()
         self.ending: ProcessEnding | None = None
         """How it ended, once that is confirmed."""
@@ -93,7 +106,7 @@ class ChildRun:
     def end(self) -> None:
         """Have it and all that it began end, gracefully and then by force, without waiting for that."""
         with suppress(OSError):  # it has ended
-            self._lifeline.shutdown(socket.SHUT_WR)
+            self._child.lifeline.shutdown(socket.SHUT_WR)
 
     def force(self) -> None:
         """End at once what is left of it, shims that were stopped too; what cannot be killed is left."""
@@ -108,7 +121,7 @@ class ChildRun:
 
     def poll(self) -> ProcessEnding | None:
         """The end of the command, or None while it or a descendant runs."""
-        if self.ending is None and self._child.poll() is not None and not self._is_kept():
+        if self.ending is None and self._child.poll() is not None and (self._child.is_over or not self._is_kept()):
             self._conclude()
         return self.ending
 
@@ -140,9 +153,15 @@ class ChildRun:
         return self.wait()
 
     def _conclude(self) -> None:
-        self._lifeline.close()
-        self.ending = self._files.ending() or self._without_shim()
+        # one that waits for its next command gets that when nothing here tells of it any more
+        if not self._child.is_over:
+            self._child.let_go()
+            self.ending = self._files.ending() or self._without_shim()
+        else:
+            self.ending = self._files.ending() or self._told_by_shim()
         self._entry.ended(self.ending)
+        if self._child.is_over:
+            self._child.let_go()
         if not self._entry.files:
             shutil.rmtree(self._files.directory, ignore_errors=True)
 
@@ -154,9 +173,15 @@ class ChildRun:
             return ending
         if self._kept and self._kept.pid in killed:
             return ProcessEnding(-signal.SIGKILL)
-        code = self._child.returncode
-        if code is None or (code < 0 and self._kept):
+        if self._kept and (self._child.returncode or 0) < 0:
             return ProcessEnding(None)  # that of the shim says nothing of what it kept
+        return self._told_by_shim()
+
+    def _told_by_shim(self) -> ProcessEnding:
+        """The end by the exit code of the shim, which is that of the command as a shell has it."""
+        code = self._child.returncode
+        if code is None:
+            return ProcessEnding(None)
         return ProcessEnding(128 - code if 128 < code <= _LAST_OF_A_SHELL else code)
 
 
@@ -196,8 +221,8 @@ def launch(
     files = entry.files or ProcessFiles(Path(tempfile.mkdtemp(prefix="muniment-")))
     plan = structs.replace(plan, pwd=pwd or str(files.directory))
     words = [str(files.directory), str(grace_s), str(timeout or 0), str(nice), *command]
-    child, lifeline = _forked(server, words, plan, entry) if server else _spawned(words, plan, entry)
-    run = ChildRun(registry, entry, files, child, lifeline)
+    child = _forked(server, words, plan, entry) if server else _spawned(words, plan, entry)
+    run = ChildRun(registry, entry, files, child)
     if known := files.kept():
         entry.started(known.pid, known.start_ticks)
     if not background:
@@ -205,8 +230,8 @@ def launch(
     return run
 
 
-def _spawned(words: list[str], plan: ProcessPlan, entry: ProcessEntry) -> tuple[Child, socket.socket]:
-    """A shim in an interpreter of its own, which has begun the command if that can be run; its lifeline."""
+def _spawned(words: list[str], plan: ProcessPlan, entry: ProcessEntry) -> _SpawnedShim:
+    """A shim in an interpreter of its own, which has begun the command if that can be run."""
     if entry.row is not None:
         plan = structs.replace(plan, environment=(*plan.environment, (shim.KEEPS, entry.row.id)))
     ours, theirs = socket.socketpair()
@@ -218,12 +243,10 @@ def _spawned(words: list[str], plan: ProcessPlan, entry: ProcessEntry) -> tuple[
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     ours.recv(256)  # what it is, or nothing when it could not be run
-    return Child(spawned), ours
+    return _SpawnedShim(spawned, ours)
 
 
-def _forked(
-    server: ForkServer, words: list[str], plan: ProcessPlan, entry: ProcessEntry
-) -> tuple[ForkedShim, socket.socket]:
+def _forked(server: ForkServer, words: list[str], plan: ProcessPlan, entry: ProcessEntry) -> ForkedShim:
     """The same of a fork server."""
     outputs = [entry.output(stream) for stream in STREAMS]
     try:
