@@ -360,3 +360,28 @@ async def _hooks_are_recorded(out: Path) -> None:
             told = await parent.until(protocol.LeaveHosts, protocol.Finish)
             await parent.until(protocol.Bye)
     assert [(url.rpartition("/")[2], status) for url, status, *_ in told.batch.exchanges] == [("a", 200), ("b", 200)]
+
+
+def test_what_hooks_asked_for_is_said_to_be_recorded_when_it_is(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(_hooks_wait_for_records(tmp_path), 20))
+
+
+async def _hooks_wait_for_records(out: Path) -> None:
+    parent = _Orchestrator(Settings(out=str(out), robots=False, sitemaps=False), out, tells_files=False, hooked=True)
+    page = "00000000-0000-4000-8000-000000000002"
+    with GatedSite({"/a": "a"}) as site:
+        async with working(parent, out):
+            port = await parent.channel.ask(protocol.OpenPort(page, site.url, 0))
+            await parent.channel.ask(protocol.AskRecords(page))
+            asking = await asyncio.create_subprocess_exec(
+                "curl", "-sSf", "-x", f"http://{port.address}", f"{site.url}a"
+            )
+            assert await asking.wait() == 0
+            asked = parent.channel.ask(protocol.AskRecords(page))
+            name = await parent.until(protocol.AskFile)
+            await asyncio.sleep(0.3)
+            assert not asked.done()
+            parent.channel.send(protocol.FileName("muniment-00000.warc.gz", number=name.number))
+            await asked
+            assert (out / "muniment-00000.warc.gz.open").stat().st_size > 500
+            await parent.channel.ask(protocol.AskRecords(page))
