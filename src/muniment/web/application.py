@@ -43,11 +43,16 @@ ROUTES: tuple[Route, ...] = (
 def application(server: ServerState) -> ASGIApp:
     """The application of a server: its API and its pages."""
     routes = [
-        StarletteRoute(route.path, Endpoint(server, route).answer, methods=[route.method], include_in_schema=False)
-        for route in ROUTES
+        StarletteRoute(route.path, Endpoint(server, route), methods=[route.method], include_in_schema=False)
+        for route in sorted(ROUTES, key=_seldom)
     ]
     nowhere = Nowhere(server)
     made = Starlette(routes=routes, exception_handlers={404: nowhere.answer, 405: nowhere.answer})
     # a path with a slash too many is another one, and nobody is sent elsewhere with a token
     made.router.redirect_slashes = False
     return with_pages(server, made)
+
+
+def _seldom(route: Route) -> bool:
+    """Routes are tried in their order: those of pipelines, which ask all the time, come first."""
+    return route.needs != Need.PIPELINE

@@ -6,11 +6,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import Context, copy_context
-from functools import partial
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from muniment.clock import monotonic
 from muniment.errors import DiskFullError, MunimentError, TrackerError
@@ -36,26 +38,37 @@ class Opened(Protocol):
 
 
 _Open = TypeVar("_Open", bound=Opened)
-_Line = deque[tuple[Future[Any], Callable[[_Open], Any]]]
+
+
+class _Call(Struct, Generic[_Open], frozen=True):
+    context: Context
+    work: Callable[[_Open], Any]
+    answer: asyncio.Future[Any]
 
 
 class DatabaseThread(Generic[_Open]):
     """A thread with a database: calls run one after the other, in their order but for those that can wait.
 
     After a failure of the database it is opened anew, as often as that takes, and calls are refused meanwhile.
+    All calls come from one loop.
     """
 
     def __init__(self, name: str, opening: Callable[[], _Open], most_waiting: int, stalled_s: float) -> None:
         self.name, self._opening, self._most, self._stalled_s = name, opening, most_waiting, stalled_s
         self._open: _Open | None = None
-        self._thread = ThreadPoolExecutor(1, f"muniment-{name}")
-        self._soon: _Line[_Open] = deque()
-        self._later: _Line[_Open] = deque()
+        # of its own: each call is two messages, which a pool makes dear; and no end of the process waits for it
+        self._thread = Thread(target=self._work, name=f"muniment-{name}", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turns: SimpleQueue[bool] = SimpleQueue()
+        """True for each call that waits, and False at the end."""
+        self._soon: deque[_Call[_Open]] = deque()
+        self._later: deque[_Call[_Open]] = deque()
         self._waiting = 0
         self._next_try = 0.0
         self._failure = ""
         self._began: float | None = None
         """When the call that is under way began."""
+        self._ended = asyncio.Event()
 
     @property
     def stalled(self) -> bool:
@@ -74,49 +87,66 @@ class DatabaseThread(Generic[_Open]):
             raise database_away()
         if self._waiting >= self._most:
             raise busy()
+        answer: asyncio.Future[_Answer] = self._begun_loop().create_future()
         self._waiting += 1
-        call: Future[_Answer] = Future()
+        answer.add_done_callback(self._done)
         # what it logs is of the request that it is for
-        (self._later if later else self._soon).append((call, _within(copy_context(), work)))
-        self._thread.submit(self._run_next)
-        call.add_done_callback(partial(_call_soon, asyncio.get_running_loop(), self._done))
-        return await self._answered(asyncio.wrap_future(call), monotonic() + patience_s)
+        (self._later if later else self._soon).append(_Call(copy_context(), work, answer))
+        self._turns.put(True)
+        return await self._answered(answer, monotonic() + patience_s)
 
-    async def _answered(self, call: asyncio.Future[_Answer], until: float) -> _Answer:
+    def _begun_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._thread.start()
+        return self._loop
+
+    async def _answered(self, answer: asyncio.Future[_Answer], until: float) -> _Answer:
         try:
-            while not call.done():
+            while not answer.done():
                 left = until - monotonic()
                 if left <= 0 or self.stalled:
                     raise database_away("the database takes too long; ask again in a moment")
-                await asyncio.wait({call}, timeout=min(left, _LOOK_S))
-            return call.result()
+                await asyncio.wait({answer}, timeout=min(left, _LOOK_S))
+            return answer.result()
         finally:
-            call.cancel()  # one that has not begun does not
+            answer.cancel()  # one that has not begun does not
 
-    def _done(self) -> None:
+    def _done(self, _answer: object) -> None:
         self._waiting -= 1
 
     async def close(self, patience_s: float) -> None:
         """Close the database, unless a call does not end."""
-        for call, _ in (*self._soon, *self._later):
-            call.cancel()
+        if self._loop is None:
+            return
+        for call in (*self._soon, *self._later):
+            call.answer.cancel()
+        self._turns.put(False)
         with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.wrap_future(self._thread.submit(self._drop)), patience_s)
-        self._thread.shutdown(wait=False, cancel_futures=True)
+            await asyncio.wait_for(self._ended.wait(), patience_s)
 
     # -- in the thread
 
-    def _run_next(self) -> None:
-        # it is called once for each that waits, so there is one
-        call, work = (self._soon or self._later).popleft()
-        if not call.set_running_or_notify_cancel():
-            return
+    def _work(self) -> None:
+        while self._turns.get():
+            call = (self._soon or self._later).popleft()
+            if not call.answer.cancelled():
+                self._carry_out(call)
+        self._drop()
+        self._tell(self._ended.set)
+
+    def _carry_out(self, call: _Call[_Open]) -> None:
         try:
-            answer = self._run(work)
+            found = call.context.run(self._run, call.work)
         except BaseException as error:
-            call.set_exception(error)
+            self._tell(_settle, call.answer, None, error)
         else:
-            call.set_result(answer)
+            self._tell(_settle, call.answer, found, None)
+
+    def _tell(self, what: Callable[..., None], *values: Any) -> None:
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop has ended before the call
+            self._loop.call_soon_threadsafe(what, *values)
 
     def _run(self, work: Callable[[_Open], _Answer]) -> _Answer:
         self._began = monotonic()
@@ -159,10 +189,10 @@ class DatabaseThread(Generic[_Open]):
                 _log.info("closing a database: %s", error)
 
 
-def _within(context: Context, work: Callable[[_Open], _Answer]) -> Callable[[_Open], _Answer]:
-    return lambda opened: context.run(work, opened)
-
-
-def _call_soon(loop: asyncio.AbstractEventLoop, what: Callable[[], None], _call: object) -> None:
-    with suppress(RuntimeError):  # the loop has ended before the call
-        loop.call_soon_threadsafe(what)
+def _settle(answer: asyncio.Future[Any], found: Any, error: BaseException | None) -> None:
+    if answer.done():
+        return
+    if error is None:
+        answer.set_result(found)
+    else:
+        answer.set_exception(error)

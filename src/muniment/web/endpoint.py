@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from muniment.clock import monotonic
 from muniment.errors import TrackerError
@@ -26,7 +27,7 @@ _MOST_SCRAPERS = 100
 
 
 class Endpoint:
-    """Answers the requests of one route."""
+    """Answers the requests of one route, whatever comes: an ASGI application."""
 
     def __init__(self, server: ServerState, route: Route) -> None:
         self._server, self._route = server, route
@@ -34,8 +35,12 @@ class Endpoint:
         self._scrapers: OrderedDict[bytes, Caller] = OrderedDict()
         """Who asked before, by a hash of the token."""
 
-    async def answer(self, request: Request) -> Response:
-        """The answer, whatever comes."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        response = await self._noted_answer(Request(scope, receive, send))
+        await response(scope, receive, send)
+
+    async def _noted_answer(self, request: Request) -> Response:
         began = monotonic()
         REQUEST_ID.set(id_of_request(request.headers.get("x-request-id")))
         response, caller = await self._answered(request)
@@ -134,7 +139,7 @@ def _noted(
     """Count and log a request; its answer says by which id."""
     server.metrics.answered(route, response.status_code, seconds)
     # a path that is none of ours may hold anything
-    path = "" if route == "none" else request.url.path
+    path = "" if route == "none" else request.scope["path"]
     log_request(route, path, caller.name, _address(request), response.status_code, seconds)
     response.headers["X-Request-Id"] = REQUEST_ID.get()
     return response

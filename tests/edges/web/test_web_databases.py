@@ -19,6 +19,7 @@ from muniment.tracker.db import postgresql
 from muniment.tracker.db.postgresql import PostgresDatabase
 from muniment.web import database_thread, state
 from muniment.web.database_thread import DatabaseThread
+from muniment.web.refusals import RefusedRequestError
 
 ORDER = {"urls": ["https://site.example/"]}
 ASKED = (("GET", "/readyz"), ("GET", "/v1/jobs"), ("POST", "/v1/jobs"), ("GET", "/v1/server"))
@@ -201,3 +202,38 @@ def test_a_database_that_failed_is_opened_again(tmp_path: Path, monkeypatch: pyt
         assert server.submit(thread.run(lambda _: 2)).result(30) == 2
         assert _Fragile.opened == 2
         server.submit(thread.close(5)).result(30)
+
+
+def _hold(begun: threading.Event, free: threading.Event) -> bool:
+    begun.set()
+    return free.wait(30)
+
+
+def test_a_call_that_nobody_waits_for_any_more_does_not_begin(tmp_path: Path) -> None:
+    begun, free = threading.Event(), threading.Event()
+    done: list[int] = []
+    with ApiServer(TrackerPlace(tmp_path)).make_tokens() as server:
+        thread = DatabaseThread("fragile", _Fragile, 3, 30.0)
+        held = server.submit(thread.run(lambda _: _hold(begun, free)))
+        assert begun.wait(30)
+        left = server.submit(thread.run(lambda _: done.append(1), patience_s=0.2))
+        with pytest.raises(RefusedRequestError, match="takes too long"):
+            left.result(30)
+        kept = server.submit(thread.run(lambda _: done.append(2)))
+        free.set()
+        assert held.result(30)
+        kept.result(30)
+        assert done == [2]
+        server.submit(thread.close(5)).result(30)
+
+
+def test_a_call_that_does_not_end_holds_up_no_close(tmp_path: Path) -> None:
+    begun, free = threading.Event(), threading.Event()
+    with ApiServer(TrackerPlace(tmp_path)).make_tokens() as server:
+        thread = DatabaseThread("fragile", _Fragile, 3, 30.0)
+        held = server.submit(thread.run(lambda _: _hold(begun, free)))
+        assert begun.wait(30)
+        server.submit(thread.close(0.2)).result(30)
+        assert not held.done()
+        free.set()
+        assert held.result(30)

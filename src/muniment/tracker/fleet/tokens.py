@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Collection, Iterable
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, false, insert, null, select, true, union_all, update
 
 from muniment.errors import NotFoundError, UsageError
 from muniment.model.network.scopes import Caller, TokenGrant, TokenScope
@@ -18,8 +18,14 @@ __all__ = ["add_token", "caller_of", "list_tokens", "note_uses", "revoke_token"]
 
 _C = tokens.c
 _GRANT = _C.name, _C.scopes, _C.created_at, _C.expires_at, _C.used_at
-_TOKEN = Prepared(select(_C.name, _C.scopes, _C.expires_at).where(_C.token_hash == bindparam("hash")), "hash")
-_PIPELINE = Prepared(select(pipelines.c.id).where(pipelines.c.token_hash == bindparam("hash")), "hash")
+_BEARER = Prepared(
+    union_all(
+        select(_C.name, _C.scopes, _C.expires_at, false()).where(_C.token_hash == bindparam("token")),
+        select(pipelines.c.id, null(), null(), true()).where(pipelines.c.token_hash == bindparam("pipeline")),
+    ),
+    "token", "pipeline",
+)  # fmt: skip
+"""Name, scopes, end, and whether it is a pipeline; one statement, since each request asks it."""
 
 
 @retrying_transaction
@@ -58,11 +64,12 @@ def caller_of(db: Database, token: str, now: int) -> Caller | None:
     """The bearer of a token, an operator or a pipeline; None when it is unknown or has expired."""
     hashed = _hash(token)
     # found by the hash: what a guesser learns of the time that takes says nothing about a token
-    found, of_pipeline = db.several([(_TOKEN, (hashed,)), (_PIPELINE, (hashed,))])
-    for name, scopes, expires_at in found:
+    for name, scopes, expires_at, of_pipeline in db.rows(_BEARER, (hashed, hashed)):
+        if of_pipeline:
+            return Caller(str(name), pipeline=True)
         if expires_at is None or now < expires_at:
             return Caller(str(name), _scopes(scopes))
-    return Caller(str(of_pipeline[0][0]), pipeline=True) if of_pipeline else None
+    return None
 
 
 @retrying_transaction
