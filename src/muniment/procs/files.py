@@ -115,7 +115,7 @@ class ProcessFiles:
 
 
 def shim_report(text: bytes) -> ShimReport | None:
-    """The report of a shim from its words; None where they are none."""
+    """The report of a shim in a text; None where there is none."""
     words = text.split()
     if len(words) != 6 or not all(map(bytes.isdigit, words)):
         return None
