@@ -117,8 +117,7 @@ def run(
     **given: Any,
 ) -> int:
     """Run hooks over the pages that a directory holds, without fetching them: those that a page has not had yet."""
-    from muniment.app.hooks import plan_hooks  # noqa: PLC0415  (looking at hooks needs none of it)
-    from muniment.app.hooks_run import CapturedPages, run_hooks  # noqa: PLC0415  (as above)
+    from muniment.app.hooks import CapturedPages, plan_hooks, run_hooks  # noqa: PLC0415  (looking at hooks needs none)
 
     options = read_hook_options(given)
     if not options.hooks:
