@@ -1,6 +1,6 @@
 """Hooks of a run: planned before anything is fetched, run beside it, and their tables written at its end.
 
-Those over captured pages are begun here: their worker starts while `hooks_run` is loaded.
+For those over captured pages the worker starts here, while `hooks_run` is loaded.
 """
 
 from __future__ import annotations
@@ -41,17 +41,16 @@ from muniment.settings.hooks import HookOptions
 from muniment.settings.option_table import Settings
 
 if TYPE_CHECKING:
-    from muniment.app.hooks_run import HooksDone
     from muniment.tracker.stores.hooks import HookStore
 
 __all__ = [
     "CapturedPages",
     "HookHands",
     "HookPlan",
+    "hook_hands",
     "keep_tables",
     "new_supervisor",
     "plan_hooks",
-    "run_hooks",
     "worker_launch",
 ]
 
@@ -213,9 +212,9 @@ def keep_tables(store: HookStore, out: Path) -> None:
         write_tables(out, store.results(), store.artifacts())
 
 
-def run_hooks(plan: HookPlan, pages: CapturedPages, registry: ProcessRegistry) -> HooksDone:
-    """Run hooks over the pages of a directory. Raises MunimentError."""
-    out = pages.out
+@contextmanager
+def hook_hands(out: Path, registry: ProcessRegistry) -> Iterator[HookHands]:
+    """Lock a directory with captured pages, and launch the worker of hooks. Raises MunimentError."""
     if not (out / CAPTURES).exists() and not (out / PARTS).is_dir():
         raise UsageError(f"{out} holds no index of captures")
     place = tracker_place(out)
@@ -226,9 +225,7 @@ def run_hooks(plan: HookPlan, pages: CapturedPages, registry: ProcessRegistry) -
     locks = [lock.descriptor for lock in lock_both(out, place.directory)]
     try:
         with _early(worker_launch(locks, registry)) as launch:
-            from muniment.app.hooks_run import carry_out  # noqa: PLC0415  (while the worker starts)
-
-            return carry_out(plan, pages, HookHands(registry, place, locks, launch))
+            yield HookHands(registry, place, locks, launch)
     finally:
         for lock in locks:
             os.close(lock)
