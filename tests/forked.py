@@ -28,7 +28,7 @@ import tempfile
 import threading
 import traceback
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -50,10 +50,14 @@ class Forked(subprocess.Popen[str]):
     _status: int
     with_children = False
 
+    @classmethod
+    def _stem(cls) -> _Stem:
+        return _stem()
+
     def _execute_child(self, args: Sequence[str], *more: Any) -> None:
         (_, _, _, _, cwd, env, _, _, _, p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *_) = more
         try:
-            self.pid, self._status = _stem().fork(
+            self.pid, self._status = self._stem().fork(
                 args, str(cwd or Path.cwd()), env, (p2cread, c2pwrite, errwrite), with_children=self.with_children
             )
             self._child_created = True
@@ -85,17 +89,33 @@ class ForkedWithChildren(Forked):
     with_children = True
 
 
+@contextlib.contextmanager
+def started_with(environ: Mapping[str, str]) -> Iterator[type[ForkedWithChildren]]:
+    """Forks of a Python that was started with these variables: what it makes of them at its start holds for them."""
+    stem = _Stem(environ)
+
+    class ForkedThere(ForkedWithChildren):
+        @classmethod
+        def _stem(cls) -> _Stem:
+            return stem
+
+    try:
+        yield ForkedThere
+    finally:
+        stem.end()
+
+
 class _Stem:
     """The tests' side of the process that is forked."""
 
-    def __init__(self) -> None:
+    def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST)
         with theirs:
             # pipes, as its forks will have: what Python finds out about them at its start stays true
             self._process = subprocess.Popen(
                 [sys.executable, "-P", __file__, str(theirs.fileno()), _ROOM],
-                env={**os.environ, "ROOM": _ROOM},
+                env={**os.environ, **(environ or {}), "ROOM": _ROOM},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
@@ -278,7 +298,8 @@ def _let_go_of_signals() -> None:
 def _open_streams() -> None:
     """The standard streams as Python opens them."""
     encoding = sys.__stdout__.encoding if sys.__stdout__ else "utf-8"
-    errors = "surrogateescape", "strict", "backslashreplace"
+    opened = sys.__stdin__, sys.__stdout__, sys.__stderr__
+    errors = [stream.errors if stream else "backslashreplace" for stream in opened]  # as the locale has them
     streams = [
         io.TextIOWrapper(open(number, mode, closefd=False), encoding, how, line_buffering=number == 2)  # noqa: SIM115
         for number, mode, how in zip((0, 1, 2), ("rb", "wb", "wb"), errors, strict=True)

@@ -68,11 +68,18 @@ def run_muniment(cwd: Path, *arguments: object, eager: bool = False, code: int =
 
 
 def wait_until(true: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-    """Look again and again until it is true; the test fails when that takes too long."""
+    """Look again and again until it is true; the test fails when that takes too long.
+
+    Where a look takes long, a program is asked, which has other work: it is asked less often.
+    """
     end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"waited {seconds} s for: {what}"
-        time.sleep(0.01)
+    while True:
+        begun = time.monotonic()
+        if true():
+            return
+        now = time.monotonic()
+        assert now < end, f"waited {seconds} s for: {what}"
+        time.sleep(min(0.3, max(0.01, 5 * (now - begun))))
 
 
 def complaint(done: Any) -> str:

@@ -23,12 +23,6 @@ def slow_site() -> dict[str, Any]:
     return {"/": links, **{f"/p/{n}": Answer(f"<title>{n}</title>", after=0.15) for n in range(PAGES)}}
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with Chromium() as chromium:
-        yield chromium
-
-
 @pytest.fixture
 def site() -> Iterator[GatedSite]:
     with GatedSite(slow_site()) as made:

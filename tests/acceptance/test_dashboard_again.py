@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -39,11 +37,10 @@ def shown(dashboard: Dashboard, name: str, path: str = "/jobs/1") -> str:
 
 
 def test_an_aborted_run_goes_on_where_it_was_given(
-    site: GatedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    muniment: Any, site: GatedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUNIMENT_PROCESSES", str(tmp_path / "processes"))  # a store without other runs
-    command = [sys.executable, "-m", "muniment", "crawl", site.url, "-o", "runs/one", *QUIET]
-    crawl = subprocess.Popen(command, cwd=tmp_path)
+    crawl = muniment.start("crawl", site.url, "-o", "runs/one", *QUIET)
     with Dashboard(tmp_path) as dashboard:  # without a path: what the rows of processes name
         dashboard.sign_in()
         wait_until(lambda: len(site.requests) > 5, "the crawl runs")
@@ -60,15 +57,15 @@ def test_an_aborted_run_goes_on_where_it_was_given(
     assert set(site.requests) == {"/", *(f"/p/{n}" for n in range(PAGES))}
 
 
-def test_a_run_that_is_still_ending_goes_on_by_one_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_still_ending_goes_on_by_one_resume(
+    muniment: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MUNIMENT_PROCESSES", str(tmp_path / "processes"))
     links = "".join(f"<a href=/p/{n}>{n}</a>" for n in range(4))
     slow = {f"/p/{n}": Answer("x", after=7) for n in range(4)}
     (tmp_path / "runs").mkdir()
     with GatedSite({"/": links, **slow}) as site, Dashboard(tmp_path, "runs") as dashboard:
-        crawl = subprocess.Popen(
-            [sys.executable, "-m", "muniment", "crawl", site.url, "-o", "runs/one", *QUIET], cwd=tmp_path
-        )
+        crawl = muniment.start("crawl", site.url, "-o", "runs/one", *QUIET)
         dashboard.sign_in()
         wait_until(lambda: len(site.requests) > 2, "pages are on their way")
         assert dashboard.post("/jobs/1/abort")[0] == 303
@@ -105,9 +102,8 @@ def test_a_run_without_a_row_and_words_that_are_no_url(site: GatedSite, tmp_path
         assert len(list((tmp_path / "runs").iterdir())) == 1
 
 
-def test_the_stream_says_who_changed_a_state(site: GatedSite, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "muniment", "crawl", site.url, "-o", "runs/one", *QUIET, "--delay", "200"]
-    crawl = subprocess.Popen(command, cwd=tmp_path)
+def test_the_stream_says_who_changed_a_state(muniment: Any, site: GatedSite, tmp_path: Path) -> None:
+    crawl = muniment.start("crawl", site.url, "-o", "runs/one", *QUIET, "--delay", "200")
     with Dashboard(tmp_path, "runs") as dashboard:
         dashboard.sign_in()
         wait_until(lambda: len(site.requests) > 2, "the crawl runs")
@@ -116,10 +112,7 @@ def test_the_stream_says_who_changed_a_state(site: GatedSite, tmp_path: Path) ->
         answer = stream.getresponse()
         while not answer.readline().startswith(b"event: jobs"):
             pass
-        changed = subprocess.run(
-            [sys.executable, "-m", "muniment", "job", "pause", "-o", "runs/one"], cwd=tmp_path, check=False
-        )
-        assert changed.returncode == 0
+        assert muniment("job", "pause", "-o", "runs/one").code == 0
         while not answer.readline().startswith(b"event: state"):
             pass
         assert answer.readline().startswith(b"id: ")

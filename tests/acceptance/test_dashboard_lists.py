@@ -22,12 +22,6 @@ SITE = {"/": "<a href=/one>1</a><a href=/gone>2</a><a href=/slow>3</a>", "/one":
 QUIET = ("--quiet", "--no-robots", "--no-sitemaps", "--tries", "1", "--rounds", "0")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with Chromium() as chromium:
-        yield chromium
-
-
 @pytest.fixture
 def site() -> Iterator[GatedSite]:
     with GatedSite(SITE, held={"/slow"}) as made:

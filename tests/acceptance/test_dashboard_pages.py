@@ -7,7 +7,6 @@ import re
 import socket
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -65,13 +64,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Dashboard,
         yield dashboard, url
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with Chromium() as chromium:
-        yield chromium
-
-
-def test_every_name_that_is_promised_is_there(shown: tuple[Dashboard, str], tmp_path: Path) -> None:
+def test_every_name_that_is_promised_is_there(muniment: Any, shown: tuple[Dashboard, str], tmp_path: Path) -> None:
     dashboard, _ = shown
     for path, names in NAMES.items():
         assert set(names.split()) <= (there := names_on(dashboard.ask("GET", path))), (path, set(names.split()) - there)
@@ -81,8 +74,7 @@ def test_every_name_that_is_promised_is_there(shown: tuple[Dashboard, str], tmp_
     assert dashboard.post("/processes/nobody/kill")[0] == 404
     with GatedSite({"/": "<a href=/late>late</a><a href=/next>next</a>", "/late": "x"}, held={"/late"}) as site:
         quiet = ("--quiet", "--no-robots", "--no-sitemaps", "--per-host", "1", "--tries", "1", "--rounds", "0")
-        command = [sys.executable, "-m", "muniment", "crawl", site.url, "-o", "runs/one", *quiet]
-        with subprocess.Popen(command, cwd=tmp_path) as crawl:
+        with muniment.start("crawl", site.url, "-o", "runs/one", *quiet) as crawl:
             site.wait_for("/late")
             with Dashboard(tmp_path, "runs") as other:
                 other.sign_in()
@@ -328,7 +320,7 @@ def test_processes(shown: tuple[Dashboard, str]) -> None:
 
 def test_a_dashboard_that_only_looks(tmp_path: Path, shown: tuple[Dashboard, str]) -> None:
     first, _ = shown
-    with Dashboard(tmp_path, tmp_path, "--read-only") as dashboard:
+    with Dashboard(tmp_path, tmp_path, "--read-only", launch=subprocess.Popen) as dashboard:  # as users start it
         dashboard.sign_in()
         assert dashboard.post("/jobs", urls="http://127.0.0.1:1/")[0] == 403
         assert "New job" not in dashboard.ask("GET", "/")[2]

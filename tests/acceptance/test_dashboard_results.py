@@ -121,12 +121,11 @@ def test_a_file_that_became_a_link_is_not_followed(shown: tuple[Dashboard, str, 
     place.write_bytes(kept)
 
 
-def test_the_picture_is_seen_and_nothing_runs(shown: tuple[Dashboard, str, Path]) -> None:
+def test_the_picture_is_seen_and_nothing_runs(shown: tuple[Dashboard, str, Path], browser: Chromium) -> None:
     dashboard, url, _ = shown
-    with Chromium() as browser:
-        page = browser.page(360, 800)
-        page.goto(dashboard.new_ticket()["url"])
-        page.goto(f"{dashboard.origin}/jobs/1/results?url={quote(url)}")
-        page.wait("document.querySelector('[data-testid=screenshot]').naturalWidth > 100")
-        assert page.run("window.hit ?? 0") == 0
-        assert page.run("document.documentElement.scrollWidth") <= 360
+    page = browser.page(360, 800)
+    page.goto(dashboard.new_ticket()["url"])
+    page.goto(f"{dashboard.origin}/jobs/1/results?url={quote(url)}")
+    page.wait("document.querySelector('[data-testid=screenshot]').naturalWidth > 100")
+    assert page.run("window.hit ?? 0") == 0
+    assert page.run("document.documentElement.scrollWidth") <= 360

@@ -50,12 +50,12 @@ def test_what_a_crawl_waits_for(
         assert crawl.wait(30) == 3
 
 
-def test_the_page_of_a_run_that_begins_comes_by_itself(tmp_path: Path) -> None:
+def test_the_page_of_a_run_that_begins_comes_by_itself(browser: Chromium, tmp_path: Path) -> None:
     out = tmp_path / "runs" / "one"
     with GatedSite({"/": "x"}) as site:
         run_muniment(tmp_path, "crawl", site.url, "-o", out, "--no-robots", *QUIET)
     (out / "tracker.sqlite").rename(tmp_path / "kept")
-    with (out / "crawl.jsonl").open() as log, Dashboard(tmp_path, "runs") as dashboard, Chromium() as browser:
+    with (out / "crawl.jsonl").open() as log, Dashboard(tmp_path, "runs") as dashboard:
         fcntl.flock(log, fcntl.LOCK_EX)  # as a run does before it makes its tracker
         page = browser.page()
         page.goto(dashboard.opened["url"])

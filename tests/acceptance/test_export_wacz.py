@@ -195,10 +195,10 @@ def test_wrong_use_is_one_line(muniment: Muniment, tmp_path: Path) -> None:
     assert (out / "captures.parquet").exists()
 
 
-def test_replayweb_page_shows_it(muniment: Muniment, tmp_path: Path) -> None:
+def test_replayweb_page_shows_it(muniment: Muniment, browser: Chromium, tmp_path: Path) -> None:
     _, url = crawled(muniment, "out")
     assert muniment("export", "out", "--wacz", "a.wacz", "--quiet").code == 0
-    with PlayerSite(tmp_path / "a.wacz", url) as site, Chromium() as browser:
+    with PlayerSite(tmp_path / "a.wacz", url) as site:
         page = browser.page()
         page.goto(site.url)
         page.wait(SHOWN + "shown() && shown().body && shown().body.innerText.includes('Hello')")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from tests.support.gated_site import GatedSite
 from warc_reading import captures, records
 
-from forked import Forked
+from forked import Forked, ForkedWithChildren, started_with
 
 ODD = os.fsdecode(b"d\xff")
 URL = "http://127.0.0.1:9/"
@@ -23,7 +24,6 @@ PIPES: dict[str, Any] = {
     "stdin": subprocess.DEVNULL,
     "stdout": subprocess.PIPE,
     "stderr": subprocess.PIPE,
-    "text": True,
 }
 LOCALES = ("C", "POSIX", "xx_XX.UTF-9", "en_US.ISO-8859-1")
 ASCII = {"PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
@@ -34,12 +34,14 @@ def words_of(arguments: tuple[object, ...]) -> list[str]:
 
 
 def ran(
-    *arguments: object, cwd: Path, drop: tuple[str, ...] = (), **environ: str
+    *arguments: object, cwd: Path, drop: tuple[str, ...] = (), launch: Any = subprocess.Popen, **environ: str
 ) -> subprocess.CompletedProcess[bytes]:
-    """A command as users give it, with the bytes that it writes."""
+    """A command as users give it, or a fork, with the bytes that it writes."""
     given = {name: value for name, value in {**os.environ, **environ}.items() if name not in drop}
     command = words_of(arguments)
-    return subprocess.run(command, cwd=cwd, env=given, capture_output=True, timeout=60, check=False)
+    with launch(command, cwd=cwd, env=given, **PIPES) as process:
+        stdout, stderr = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,7 @@ def test_an_argument_that_is_no_text_is_refused_in_one_line(
     arguments: tuple[str, ...], json_too: tuple[str, ...], tmp_path: Path
 ) -> None:
     (tmp_path / ODD).mkdir()
-    with Forked(words_of((*arguments, *json_too)), cwd=tmp_path, **PIPES) as process:
+    with Forked(words_of((*arguments, *json_too)), cwd=tmp_path, text=True, **PIPES) as process:
         stdout, said = process.communicate(timeout=60)
     assert (process.returncode, stdout, said.count("\n")) == (2, "", 1), said
     said = json.loads(said)["error"] if json_too else said
@@ -100,7 +102,7 @@ def test_an_argument_that_is_no_text_is_refused_in_one_line(
 
 def test_a_secret_that_is_no_text_is_not_shown(tmp_path: Path) -> None:
     for secret in ("Authorization: hush", "X-Plain: hush", "https://me:hush@x/"):
-        done = ran("crawl", URL, "--header", f"{secret}{ODD}", cwd=tmp_path)
+        done = ran("crawl", URL, "--header", f"{secret}{ODD}", cwd=tmp_path, launch=Forked)
         assert (done.returncode, b"hush" in done.stderr) == (2, False)
         assert b"has bytes that are not UTF-8" in done.stderr
 
@@ -117,8 +119,8 @@ def test_a_directory_below_an_odd_one(site: GatedSite, crawled: Path, tmp_path: 
     shutil.rmtree(odd / "out")
     shutil.copytree(crawled / "out", odd / "out")
     for command in (("check", "out"), ("inspect", "out"), ("why", site.url, "-o", "out"), ("ignores", "list")):
-        for more in ((), ("--json",)):
-            done = ran(*command, *more, cwd=odd)
+        for more, launch in (((), subprocess.Popen), (("--json",), Forked)):
+            done = ran(*command, *more, cwd=odd, launch=launch)
             assert (done.returncode, done.stderr) == (0, b""), command
     refused = ran("set", "-o", "out", "per-host=1", cwd=odd)
     assert (refused.returncode, refused.stderr.count(b"\n")) == (2, 1)
@@ -129,7 +131,7 @@ def test_files_with_odd_names_are_checked_and_named(tmp_path: Path) -> None:
     (tmp_path / "plain" / os.fsdecode(b"x\xff.warc.gz")).write_bytes(b"no gzip")
     done = ran("check", "plain", cwd=tmp_path)
     assert (done.returncode, done.stdout.split(b":")[0], done.stderr) == (1, rb"x\xff.warc.gz", b"")
-    answer = json.loads(ran("check", "plain", "--json", cwd=tmp_path).stdout)
+    answer = json.loads(ran("check", "plain", "--json", cwd=tmp_path, launch=Forked).stdout)
     assert {fault["file"] for fault in answer["faults"]} == {r"x\xff.warc.gz"}
 
 
@@ -148,12 +150,13 @@ def test_a_home_whose_name_is_no_text_keeps_no_rows(
     order = ("MUNIMENT_PROCESSES", "XDG_STATE_HOME", "HOME")
     environ = {variable: str(tmp_path / ODD)}
     drop = order[: order.index(variable)]
-    done = [crawl(site, tmp_path, drop=drop, **environ), ran("check", "out", cwd=crawled, drop=drop, **environ)]
+    how: dict[str, Any] = {"drop": drop, "launch": ForkedWithChildren, **environ}  # Muniment reads them, not Python
+    done = [crawl(site, tmp_path, **how), ran("check", "out", cwd=crawled, **how)]
     for one in done:
         assert (one.returncode, one.stderr.count(b"\n")) == (0, 1), one
         assert b"set MUNIMENT_PROCESSES=DIR" in one.stderr
     assert not (tmp_path / ODD).exists()
-    refused = ran("process", "list", cwd=tmp_path, drop=drop, **environ)
+    refused = ran("process", "list", cwd=tmp_path, **how)
     assert (refused.returncode, refused.stdout, refused.stderr.count(b"\n")) == (2, b"", 1)
 
 
@@ -175,26 +178,41 @@ def test_a_user_who_is_not_known_and_has_no_home(site: GatedSite, crawled: Path,
         assert b"there is no home directory for the store of processes" in done.stderr
 
 
+def read_of_locale(launch: type[subprocess.Popen[str]], environ: Mapping[str, str]) -> str:
+    """What Python has made of its locale."""
+    asked = "import sys; print([(one.encoding, one.errors) for one in (sys.stdin, sys.stdout, sys.stderr)], "
+    asked += "sys.getfilesystemencoding(), sys.flags.utf8_mode)"
+    with launch([sys.executable, "-c", asked], env=environ, text=True, **PIPES) as process:
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return said
+
+
 @pytest.mark.parametrize("more", [{}, ASCII], ids=["as Python has it", "ascii"])
 @pytest.mark.parametrize("locale", LOCALES)
 def test_every_command_works_without_a_locale(
     site: GatedSite, tmp_path: Path, locale: str, more: Mapping[str, str]
 ) -> None:
+    """Python is started once in each, and forked for each command; with the least of all, each command starts it."""
     how: dict[str, Any] = {"LC_ALL": locale, "LANG": locale, **more}
     (tmp_path / "list").write_text(f"{site.url}?\N{LATIN SMALL LETTER E WITH ACUTE}\n", "utf-8")
-    kept = {"MUNIMENT_PROCESSES": str(tmp_path / "kept")}
-    for command in (
-        ("crawl", site.url, "-o", "out", "--no-robots"),
-        ("fetch", "list", "-o", "fetched"),
-        ("inspect", "out"),
-        ("check", "fetched"),
-        ("why", site.url, "-o", "out"),
-        ("ignores", "show", "global"),
-        ("process", "tree", "--all"),
-    ):
-        done = ran(*command, cwd=tmp_path, **how, **kept)
-        assert done.returncode == 0, (command, done)
-        assert b"Traceback" not in done.stderr
+    given = {**os.environ, **how, "MUNIMENT_PROCESSES": str(tmp_path / "kept")}
+    there = nullcontext(subprocess.Popen) if (locale, more) == ("C", ASCII) else started_with(how)
+    with there as launch:
+        assert read_of_locale(launch, given) == read_of_locale(subprocess.Popen, given)
+        for command in (
+            ("crawl", site.url, "-o", "out", "--no-robots"),
+            ("fetch", "list", "-o", "fetched"),
+            ("inspect", "out"),
+            ("check", "fetched"),
+            ("why", site.url, "-o", "out"),
+            ("ignores", "show", "global"),
+            ("process", "tree", "--all"),
+        ):
+            with launch(words_of(command), cwd=tmp_path, env=given, text=True, **PIPES) as process:
+                _, said = process.communicate(timeout=60)
+            assert process.returncode == 0, (command, said)
+            assert "Traceback" not in said
     assert [row["url"] for row in captures(tmp_path / "fetched")] == [f"{site.url}?%C3%A9"]
 
 

@@ -19,6 +19,8 @@ from tests.support.gated_site import Answer, GatedSite
 
 AXE = Path(__file__).parents[2] / ".axe" / "axe.min.js"
 RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']"
+THEMES = {"light": RULES, "dark": "['color-contrast']"}
+"""By theme, the rules that find something to look at: the second has other colours alone."""
 Ask = Callable[..., tuple[int, dict[str, str], str]]
 
 
@@ -40,7 +42,8 @@ def tokens(muniment: Any, tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def origin(muniment: Any, tmp_path: Path, tokens: dict[str, str]) -> str:
-    process = muniment.start("serve", "--state", tmp_path / "kept", "--listen", "127.0.0.1:0", "--allow-private")
+    often = ("--lease", "12", "--allow-private")  # pipelines report as often as their lease wants
+    process = muniment.start("serve", "--state", tmp_path / "kept", "--listen", "127.0.0.1:0", *often)
     return str(process.stdout.readline().split()[1])
 
 
@@ -113,50 +116,53 @@ def test_who_may_do_what(ask: Ask, origin: str, tokens: dict[str, str]) -> None:
 
 
 def test_a_pipeline_at_work_is_seen_and_steered(
-    muniment: Any, ask: Ask, origin: str, tokens: dict[str, str], site: GatedSite, tmp_path: Path
+    muniment: Any,
+    browser: Chromium,
+    ask: Ask,
+    origin: str,
+    tokens: dict[str, str],
+    site: GatedSite,
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "p1.token").write_text(tokens["p1"])
     muniment.start("pipeline", origin, "-o", tmp_path / "p1", "--token-file", tmp_path / "p1.token", "--allow-private")
-    with Chromium() as browser:
-        page = browser.page()
-        page.goto(f"{origin}/login")
-        page.run(f"{named('login-token')}.value = '{tokens['boss']}'; {named('login-submit')}.click()")
-        page.wait(f"{named('connection')}?.dataset.state === 'live'")
-        page.run(f"{named('new-job-url')}.value = '{site.url}'; {named('new-job-submit')}.click()")
-        page.wait(f"Number({named('job-done')}?.firstChild.value) > 3")
-        page.wait(
-            "[...document.querySelectorAll('[data-testid=log-line]')].some((one) => one.dataset.status === '200')"
-        )
-        page.run("location.reload()")
-        page.wait("document.querySelectorAll('[data-testid=plots] svg, [data-testid^=plot-] svg').length >= 3")
-        assert page.run("document.querySelector('[data-testid=plot-status-table]').textContent.includes('2xx')")
-        page.run(f"{named('setting-nice')}.value = '7'; {named('setting-max-slots')}.value = '1'")
-        page.run(f"{named('settings-submit')}.click()")
-        page.wait(f"{named('flash')} && {named('setting-nice')}.value + {named('setting-max-slots')}.value === '71'")
-        page.goto(f"{origin}/jobs/1/why?url={site.url}")
-        assert "captured: status 200; 1 try made" in page.run("document.querySelector('main').innerText")
-        page.goto(f"{origin}/jobs/1")
-        page.run(f"{named('action-pause')}.click()")
-        page.wait(f"{named('job')}?.dataset.state === 'paused'")
+    page = browser.page()
+    page.goto(f"{origin}/login")
+    page.run(f"{named('login-token')}.value = '{tokens['boss']}'; {named('login-submit')}.click()")
+    page.wait(f"{named('connection')}?.dataset.state === 'live'")
+    page.run(f"{named('new-job-url')}.value = '{site.url}'; {named('new-job-submit')}.click()")
+    page.wait(f"Number({named('job-done')}?.firstChild.value) > 3")
+    page.wait("[...document.querySelectorAll('[data-testid=log-line]')].some((one) => one.dataset.status === '200')")
+    page.run("location.reload()")
+    page.wait("document.querySelectorAll('[data-testid=plots] svg, [data-testid^=plot-] svg').length >= 3")
+    assert page.run("document.querySelector('[data-testid=plot-status-table]').textContent.includes('2xx')")
+    page.run(f"{named('setting-nice')}.value = '7'; {named('setting-max-slots')}.value = '1'")
+    page.run(f"{named('settings-submit')}.click()")
+    page.wait(f"{named('flash')} && {named('setting-nice')}.value + {named('setting-max-slots')}.value === '71'")
+    page.goto(f"{origin}/jobs/1/why?url={site.url}")
+    assert "captured: status 200; 1 try made" in page.run("document.querySelector('main').innerText")
+    page.goto(f"{origin}/jobs/1")
+    page.run(f"{named('action-pause')}.click()")
+    page.wait(f"{named('job')}?.dataset.state === 'paused'")
 
-        def quiet() -> bool:
-            before = len(site.requests)
-            page.run("new Promise((done) => setTimeout(done, 1000))")
-            return len(site.requests) == before
+    def quiet() -> bool:
+        before = len(site.requests)
+        page.run("new Promise((done) => setTimeout(done, 1000))")
+        return len(site.requests) == before
 
-        wait_until(quiet, "no request after the pause")
-        page.goto(f"{origin}/jobs/1/hosts")
-        done = page.run("Number(document.querySelector('[data-testid=host-row] [data-label=Done] data').value)")
-        attempts = ask("GET", "/jobs/1/events.jsonl", Authorization=f"Bearer {tokens['looker']}")[2].splitlines()
-        assert done == len(attempts) > 3 and "50,000" in page.run("document.querySelector('main').innerText")
-        page.goto(f"{origin}/pipelines")
-        shown = page.run(f"{named('pipeline')}.innerText")
-        assert "live" in shown and " s ago" in shown
-        check_for_everyone(page, origin)
-        check_ends(ask, origin, tokens)
-        page.goto(f"{origin}/jobs/1")
-        page.run(f"{named('action-abort-confirm')}.click()")
-        page.wait(f"{named('job')}?.dataset.state === 'aborted'")
+    wait_until(quiet, "no request after the pause")
+    page.goto(f"{origin}/jobs/1/hosts")
+    done = page.run("Number(document.querySelector('[data-testid=host-row] [data-label=Done] data').value)")
+    attempts = ask("GET", "/jobs/1/events.jsonl", Authorization=f"Bearer {tokens['looker']}")[2].splitlines()
+    assert done == len(attempts) > 3 and "50,000" in page.run("document.querySelector('main').innerText")
+    page.goto(f"{origin}/pipelines")
+    shown = page.run(f"{named('pipeline')}.innerText")
+    assert "live" in shown and " s ago" in shown
+    check_for_everyone(page, origin)
+    check_ends(ask, origin, tokens)
+    page.goto(f"{origin}/jobs/1")
+    page.run(f"{named('action-abort-confirm')}.click()")
+    page.wait(f"{named('job')}?.dataset.state === 'aborted'")
 
 
 def check_ends(ask: Ask, origin: str, tokens: dict[str, str]) -> None:
@@ -186,12 +192,12 @@ def check_ends(ask: Ask, origin: str, tokens: dict[str, str]) -> None:
 def check_for_everyone(page: BrowserPage, origin: str) -> None:
     """The pages that a server alone has, and those of its jobs: nothing serious for axe, nothing too wide."""
     checker = AXE.read_text()
-    for theme in ("light", "dark"):
+    for theme, rules in THEMES.items():
         page.run(f"document.cookie = 'theme={theme}; path=/'")
         for path in ("/pipelines", "/captures", "/processes", "/jobs/1", "/jobs/1/hosts", "/jobs/1/results"):
             page.goto(f"{origin}{path}")
             page.run(f"{checker}; true")
-            found = page.run(f"axe.run(document, {{runOnly: {RULES}}}).then((told) => told.violations)")
+            found = page.run(f"axe.run(document, {{runOnly: {rules}}}).then((told) => told.violations)")
             assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], (theme, path)
 
 

@@ -42,6 +42,7 @@ class Chromium:
         os.close(theirs[1])
         self._to, self._from = ours[1], theirs[0]
         self._buffer, self._last = b"", 0
+        self._context: dict[str, str] = {}
         self.events: list[dict[str, Any]] = []
 
     def __enter__(self) -> Self:
@@ -59,9 +60,20 @@ class Chromium:
         os.close(self._from)
         self._profile.cleanup()
 
+    @contextlib.contextmanager
+    def fresh(self) -> Iterator[Self]:
+        """Have tabs that know nothing of those before, as in another browser; they are closed in the end."""
+        self._context = self.call("Target.createBrowserContext")
+        try:
+            yield self
+        finally:
+            self.call("Target.disposeBrowserContext", self._context)
+            self._context = {}
+            self.events.clear()
+
     def page(self, width: int = 1440, height: int = 900) -> BrowserPage:
         """A new tab."""
-        target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
+        target = self.call("Target.createTarget", {"url": "about:blank", **self._context})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         page = BrowserPage(self, session)
         page.start(width, height)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from urllib.parse import urlencode
 
 __all__ = ["Dashboard", "Reply"]
@@ -20,10 +20,16 @@ Reply = tuple[int, dict[str, str], str]
 class Dashboard:
     """`with Dashboard(cwd, "runs") as dashboard:` has begun when the block begins, and has ended after it."""
 
-    def __init__(self, cwd: Path, *arguments: object, port: int = 0) -> None:
+    launch: ClassVar[type[subprocess.Popen[str]]] = subprocess.Popen
+    """How it is started, unless `launch` is given."""
+
+    def __init__(
+        self, cwd: Path, *arguments: object, port: int = 0, launch: type[subprocess.Popen[str]] | None = None
+    ) -> None:
         options = ["--port", str(port)] if port else []
         command = [sys.executable, "-m", "muniment", "dashboard", *map(str, arguments), "--no-open", "--json", *options]
-        self._process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+        self._process = (launch or self.launch)(command, cwd=cwd, stdin=nothing, stdout=pipe, stderr=pipe, text=True)
         self.cookie = ""
         self.opened: dict[str, Any] = {}
 

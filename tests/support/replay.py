@@ -12,7 +12,7 @@ import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 __all__ = ["HOSTILE", "Replay", "Said", "picture", "tone"]
@@ -34,11 +34,15 @@ class Said:
 class Replay:
     """The command from its line of JSON to its end."""
 
+    launch: ClassVar[type[subprocess.Popen[str]]] = subprocess.Popen
+    """How it is started."""
+
     def __init__(self, cwd: Path, *arguments: object, browser: bool = False, **environ: str) -> None:
         unopened = () if browser else ("--no-open",)
         command = [sys.executable, "-m", "muniment", "replay", *map(str, arguments), *unopened, "--json"]
-        self.process = subprocess.Popen(
-            command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environ}
+        pipe, given = subprocess.PIPE, {**os.environ, **environ}
+        self.process = self.launch(
+            command, cwd=cwd, env=given, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True
         )
         assert self.process.stdout
         line = self.process.stdout.readline()
