@@ -88,6 +88,3 @@ def test_direct_hooks_go_past_the_archive(
     assert len(sites[0].asked("/i.png?own")) == 1
     assert "WGETRC" not in (page_folder(out) / "ask" / "env").read_text()
     assert [row["url"] for row in table(out) if row["url"].endswith("?own")] == []
-    refused = muniment("hooks", "run", "-o", out, "--hooks", plugins, "--hook-network", "record")
-    assert refused.code == 2
-    assert "--hook-network record is for crawl and fetch" in refused.stderr

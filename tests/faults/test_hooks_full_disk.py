@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from broken_machine import wait_for
 from tests.support.disks import small_disk
-from tests.support.gated_site import GatedSite
+from tests.support.gated_site import Answer, GatedSite
 
 from forked import ForkedWithChildren
 
@@ -32,8 +33,8 @@ def site() -> Iterator[GatedSite]:
         yield served
 
 
-def a_hook(plugins: Path, text: str) -> None:
-    path = plugins / "one" / "on_Snapshot__1_one.sh"
+def a_hook(plugins: Path, text: str, *, event: str = "Snapshot") -> None:
+    path = plugins / "one" / f"on_{event}__1_one.sh"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
@@ -100,3 +101,34 @@ def test_no_hook_of_a_page_begins_below_min_free(muniment: Any, site: GatedSite,
         command.communicate(timeout=60)
         assert command.returncode == 0
         assert begun.read_text().count("--url") == 2
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["crawls-end", "hooks-run"])
+def test_what_hooks_fetch_fills_the_disk(muniment: Any, site: GatedSite, tmp_path: Path, later: bool) -> None:
+    """Recorded after the last page of a crawl, or over what was captured."""
+    plugins = tmp_path / "plugins"
+    site.pages |= {"/small": "small", "/big": Answer(os.urandom(20 << 20))}
+    ask = f'[ -e "$HOME/go" ] && exec curl -sSf {site.url}small > got; exec curl -s {site.url}big > /dev/null'
+    a_hook(plugins, ask, event="Snapshot" if later else "CrawlEnd")
+    muniment.environ |= {"HOME": str(tmp_path), "MUNIMENT_PROCESSES": str(tmp_path / "kept")}
+    with small_disk(tmp_path / "disk", 12) as disk:
+        out = disk / "out"
+        crawl = ("crawl", site.url, "-o", out, "--min-free", 0, "--page-only", *ALONE, "--quiet")
+        if later:
+            assert muniment(*crawl).code == 0
+        hooks = ("--hooks", plugins, "--hook-network", "record")
+        command = ("hooks", "run", "-o", out, *hooks) if later else (*crawl, *hooks)
+        done = muniment(*command)
+        assert done.code not in (0, 2), done
+        assert "the disk of" in done.stderr
+        assert "Traceback" not in done.stderr
+        (tmp_path / "go").touch()
+        again = muniment(*command)
+        assert again.code == 0, again
+        rows = pq.read_table(out / "hooks.parquet").to_pylist()
+        assert [row["status"] for row in rows][-1] == "succeeded"
+        captured = [
+            row["url"] for row in pq.read_table(out / "captures.parquet").to_pylist() if row["engine"] == "hook"
+        ]
+        assert captured == [f"{site.url}small"]
+        assert muniment("check", out).code == 0

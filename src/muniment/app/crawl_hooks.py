@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +17,50 @@ from muniment.tracker.open import OpenJob
 if TYPE_CHECKING:
     from muniment.crawl.hooks.supervisor import HookSupervisor
 
-__all__ = ["end_hooks", "hook_supervisor", "stop_both"]
+__all__ = ["CrawlHooks", "attended", "crawl_hooks", "write_hook_tables"]
+
+_LOOK_S = 0.2
 
 
-async def hook_supervisor(
+class CrawlHooks:
+    """The hooks of a run, from its begin to after its last page."""
+
+    def __init__(self, supervisor: HookSupervisor, orchestrator: Orchestrator) -> None:
+        self._supervisor, self._orchestrator = supervisor, orchestrator
+        orchestrator.last_hooks = self
+
+    async def __call__(self, outcome: RunOutcome, attend: Callable[[], Awaitable[bool]]) -> bool:
+        """Let the hooks of the crawl's end run; whether none of them is to run again."""
+        if outcome.reason != "finished":
+            self._supervisor.stop()
+        last = self._supervisor.finish(finished=outcome.reason == "finished")
+        return await attended(last, attend, self._supervisor.kill)
+
+    def stop(self, reason: str) -> None:
+        """Stop fetching, and begin no further hook."""
+        self._supervisor.stop()
+        self._orchestrator.stop(reason)
+
+    def kill(self, reason: str) -> None:
+        """End the processes of hooks and those that fetch at once."""
+        self._supervisor.kill()
+        self._orchestrator.kill(reason)
+
+
+async def attended(last: Awaitable[bool], attend: Callable[[], Awaitable[bool]], kill: Callable[[], None]) -> bool:
+    """Wait for the last hooks while a worker is kept at hand for them; without one they are ended at once."""
+    ending = asyncio.ensure_future(last)
+    while not ending.done():
+        if not await attend():
+            kill()
+        await asyncio.wait([ending], timeout=_LOOK_S)
+    return ending.result()
+
+
+async def crawl_hooks(
     taken: RunContext, opened: OpenJob, orchestrator: Orchestrator, limits: Limits, events: Events
-) -> HookSupervisor | None:
-    """The supervisor of the hooks of a run, begun; None without hooks. Raises MunimentError."""
+) -> CrawlHooks | None:
+    """The hooks of a run, begun; None without hooks. Raises MunimentError."""
     if taken.hooks is None or opened.hooks is None:
         return None
     from muniment.app.hooks import new_supervisor  # noqa: PLC0415  (a crawl without hooks needs none of it)
@@ -37,23 +76,12 @@ async def hook_supervisor(
         ports=PagePorts(orchestrator.recording_channel) if taken.hooks.recorded else None,
     )
     await supervisor.begin()
-    return supervisor
+    return CrawlHooks(supervisor, orchestrator)
 
 
-async def end_hooks(supervisor: HookSupervisor | None, opened: OpenJob, outcome: RunOutcome, out: Path) -> None:
-    """Let the hooks of the crawl's end run, and write the tables. Raises MunimentError."""
-    if supervisor is None or opened.hooks is None:
-        return
-    from muniment.app.hooks import keep_tables  # noqa: PLC0415  (as above)
+def write_hook_tables(opened: OpenJob, out: Path) -> None:
+    """Write the tables of hooks, where hooks are on. Raises ArchiveError."""
+    if opened.hooks is not None:
+        from muniment.app.hooks import keep_tables  # noqa: PLC0415  (as above)
 
-    finished = outcome.reason == "finished"
-    if not finished:
-        supervisor.stop()
-    await supervisor.finish(finished=finished)
-    keep_tables(opened.hooks.store, out)
-
-
-def stop_both(supervisor: HookSupervisor, orchestrator: Orchestrator, reason: str) -> None:
-    """Stop fetching, and begin no further hook."""
-    supervisor.stop()
-    orchestrator.stop(reason)
+        keep_tables(opened.hooks.store, out)

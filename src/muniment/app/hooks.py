@@ -43,7 +43,7 @@ class HookPlan(Struct, frozen=True):
     setup: HookSetup
     wanted: Callable[[str], bool]
     recorded: bool = True
-    """What hooks of pages fetch is recorded."""
+    """What hooks fetch is recorded."""
 
 
 def plan_hooks(

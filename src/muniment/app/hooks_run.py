@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import uvloop
 from msgspec import Struct
 
+from muniment.app.crawl_hooks import attended
+from muniment.app.hook_recording import HookRecording, RecordingPlace, open_recording
 from muniment.app.hooks import HookPlan, keep_tables, new_supervisor
 from muniment.app.signals import stopped_by_signals
 from muniment.archive.event_log import EventLog
@@ -19,12 +21,20 @@ from muniment.archive.index.journal import CAPTURES, PARTS
 from muniment.control.privacy import is_private, keep_private
 from muniment.control.tracker_location import tracker_place
 from muniment.crawl.events import Publisher
-from muniment.errors import MunimentError, UsageError
+from muniment.crawl.hooks.ports import PagePorts
+from muniment.crawl.hooks.supervisor import HookSupervisor
+from muniment.crawl.orchestrator.limits import no_room
+from muniment.crawl.ports import Events
+from muniment.crawl.progress import RunOutcome
+from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.event import EventBatch, HookEvent, StopEvent
 from muniment.model.hooks.runs import HookPage
 from muniment.model.place import TrackerPlace
+from muniment.model.url import host_of
+from muniment.procs.children.launch import most_descriptors
 from muniment.procs.lock import EVENTS_FILE, lock_both
 from muniment.procs.registry import ProcessRegistry
+from muniment.settings.option_table import defaults
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
 from muniment.tracker.db.sqlite import SqliteDatabase
@@ -32,11 +42,12 @@ from muniment.tracker.hooks.queue import JobHooks
 from muniment.tracker.jobs.store import find_job
 from muniment.tracker.stores.hooks import HookStore
 
-__all__ = ["HooksDone", "run_hooks"]
+__all__ = ["CapturedPages", "HooksDone", "run_hooks"]
 
 _ALONE = "hooks.sqlite"
 _AT_ONCE = 1000
 _LOOK_S = 0.05
+_MOST_STARTS = 1000
 
 
 class HooksDone(Struct, frozen=True):
@@ -48,8 +59,19 @@ class HooksDone(Struct, frozen=True):
     stopped: bool
 
 
-def run_hooks(plan: HookPlan, out: Path, registry: ProcessRegistry, urls: frozenset[str]) -> HooksDone:
-    """Run hooks over the pages of a directory, or over those of some URLs. Raises MunimentError."""
+class CapturedPages(Struct, frozen=True, kw_only=True):
+    """The pages that hooks run over."""
+
+    out: Path
+    urls: frozenset[str] = frozenset()
+    """Only those of these URLs; empty for all."""
+    command_line: str = ""
+    """Secrets masked."""
+
+
+def run_hooks(plan: HookPlan, pages: CapturedPages, registry: ProcessRegistry) -> HooksDone:
+    """Run hooks over the pages of a directory. Raises MunimentError."""
+    out = pages.out
     if not (out / CAPTURES).exists() and not (out / PARTS).is_dir():
         raise UsageError(f"{out} holds no index of captures")
     place = tracker_place(out)
@@ -59,24 +81,26 @@ def run_hooks(plan: HookPlan, out: Path, registry: ProcessRegistry, urls: frozen
         keep_private()
     locks = lock_both(out, place.directory)
     try:
-        with _database(out, place) as (db, job_id):
-            descriptors = [lock.descriptor for lock in locks]
-            return uvloop.run(_run(plan, out, registry, urls, HookStore(db, job_id, plan.wanted), descriptors))
+        with _database(out, place) as db:
+            most_descriptors()
+            run = _Run(plan, pages, registry, db, [lock.descriptor for lock in locks])
+            return uvloop.run(run.carry_out())
+    except DiskFullError as error:
+        raise no_room(error, out, place.directory, defaults("crawl")) from error
     finally:
         for lock in locks:
             os.close(lock.descriptor)
 
 
 @contextmanager
-def _database(out: Path, place: TrackerPlace) -> Iterator[tuple[Database, int]]:
+def _database(out: Path, place: TrackerPlace) -> Iterator[Database]:
     """The tracker with the job of a directory; one of its own for hooks where there is none."""
     if place.database or place.file.exists():
         with tracker_at(place) as db:
-            job = find_job(db)
-            yield db, job.job_id if job else 1
+            yield db
         return
     with closing(SqliteDatabase.open(out / _ALONE)) as alone:
-        yield alone, 1
+        yield alone
 
 
 class _SomePages:
@@ -96,70 +120,136 @@ class _SomePages:
         return [page for page in found if page.page.key in self.keys][:most]
 
 
-async def _run(
-    plan: HookPlan, out: Path, registry: ProcessRegistry, urls: frozenset[str], store: HookStore, locks: list[int]
-) -> HooksDone:
-    queue = _SomePages(JobHooks(store.db, store.job_id, store))
-    statuses: Counter[str] = Counter()
+class _Run:
+    """One run over captured pages."""
 
-    def count(batch: EventBatch) -> None:
-        statuses.update(event.status for event in batch.events if isinstance(event, HookEvent))
+    def __init__(
+        self, plan: HookPlan, pages: CapturedPages, registry: ProcessRegistry, db: Database, locks: list[int]
+    ) -> None:
+        self._plan, self._pages, self._registry, self._db, self._locks = plan, pages, registry, db, locks
+        job = find_job(db)
+        self._store = HookStore(db, job.job_id if job else 1, plan.wanted)
+        self._queue = _SomePages(JobHooks(db, self._store.job_id, self._store))
+        self._statuses: Counter[str] = Counter()
+        self._stopped = asyncio.Event()
+        self._starts: dict[str, str] = {}
+        """By host: a start page."""
 
-    stopped, log = asyncio.Event(), EventLog(locks[0], Path(plan.setup.out) / EVENTS_FILE)
-    with closing(Publisher()) as events:
-        events.listen(log.take)
-        events.listen(count)
-        supervisor = new_supervisor(
-            *(queue, plan, registry, locks, events, ("", "")),
-            private=is_private(out),
-            held=lambda: False,
-            failed=lambda _: stopped.set(),
+    async def carry_out(self) -> HooksDone:
+        """Run what is to be run. Raises MunimentError."""
+        log = EventLog(self._locks[0], Path(self._plan.setup.out) / EVENTS_FILE)
+        with closing(Publisher()) as events:
+            events.listen(log.take)
+            events.listen(self._count)
+            keys = await (self._recorded(events) if self._plan.recorded else self._direct(events))
+            keep_tables(self._store, self._pages.out)
+        return HooksDone(keys, dict(self._statuses), self._stopped.is_set())
+
+    def _count(self, batch: EventBatch) -> None:
+        self._statuses.update(event.status for event in batch.events if isinstance(event, HookEvent))
+
+    def _supervisor(self, events: Events, recording: HookRecording | None = None) -> HookSupervisor:
+        return new_supervisor(
+            *(self._queue, self._plan, self._registry, self._locks, events, ("", "")),
+            private=is_private(self._pages.out),
+            held=(lambda: False) if recording is None else (lambda: recording.limits.short_of_room),
+            failed=self._fail,
+            ports=None if recording is None else PagePorts(recording.orchestrator.recording_channel),
         )
+
+    def _fail(self, _reason: str) -> None:
+        self._stopped.set()
+
+    async def _direct(self, events: Events) -> int:
+        """Hooks reach the network by themselves; how many pages there are."""
+        supervisor = self._supervisor(events)
         await supervisor.begin()
         try:
             # while the worker starts
-            keys = _queue_pages(store, out, urls)
+            keys = self._queue_pages()
         except MunimentError:
             supervisor.kill()
             await supervisor.end()
             raise
-        queue.keys = frozenset(keys) if urls else None
 
         def stop(_: str) -> None:
             supervisor.stop()
-            stopped.set()
+            self._stopped.set()
 
         def kill(_: str) -> None:
             supervisor.kill()
-            stopped.set()
+            self._stopped.set()
 
-        loop = asyncio.get_running_loop()
-        with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), stop, kill):
-            while not stopped.is_set() and await queue.due(1, ()):  # noqa: ASYNC110  (the tracker calls nobody)
-                await asyncio.sleep(_LOOK_S)
-            await supervisor.finish(finished=False, patient=not stopped.is_set())
-        keep_tables(store, out)
-    return HooksDone(len(keys), dict(statuses), stopped.is_set())
+        with self._stopped_by_signals(events, stop, kill):
+            await self._until_done(supervisor)
+        return keys
 
+    async def _recorded(self, events: Events) -> int:
+        """What hooks fetch is recorded; how many pages there are."""
+        pages, keys = self._pages, self._queue_pages()
+        place = RecordingPlace(
+            out=pages.out.absolute(),
+            locks=self._locks,
+            registry=self._registry,
+            private=is_private(pages.out),
+            command_line=pages.command_line,
+        )
+        recording = await open_recording(self._db, place, list(self._starts.values()), events)
+        orchestrator, supervisor = recording.orchestrator, self._supervisor(events, recording)
 
-def _queue_pages(store: HookStore, out: Path, urls: frozenset[str]) -> set[bytes]:
-    """Have all pages wait; those of which nothing is to be run are done at once."""
-    from muniment.archive.hooks.pages import captured_pages  # noqa: PLC0415  (pyarrow loads while the worker starts)
+        async def last(_outcome: RunOutcome, attend: Callable[[], Awaitable[bool]]) -> bool:
+            await attended(self._until_done(supervisor), attend, kill_hooks)
+            return True
 
-    keys: set[bytes] = set()
-    batch = []
-    found = set[str]()
-    for page in captured_pages(out):
-        if page.url in urls:
-            found.add(page.url)
-        if (urls and page.url not in urls) or page.key in keys or not store.wants(page.url):
-            continue
-        keys.add(page.key)
-        batch.append(page)
-        if len(batch) >= _AT_ONCE:
-            store.add(batch, again=True)
-            batch = []
-    store.add(batch, again=True)
-    if missing := urls - found:
-        raise UsageError(f"--url {min(missing)}: {out} holds no page of it")
-    return keys
+        def kill_hooks() -> None:
+            supervisor.kill()
+            self._stopped.set()
+
+        def stop(_: str) -> None:
+            supervisor.stop()
+            self._stopped.set()
+
+        def kill(reason: str) -> None:
+            kill_hooks()
+            orchestrator.kill(reason)
+
+        orchestrator.last_hooks = last
+        await supervisor.begin()
+        with self._stopped_by_signals(events, stop, kill):
+            await orchestrator.run(resumed=True)
+        recording.close()
+        return keys
+
+    def _stopped_by_signals(self, events: Events, *steps: Callable[[str], None]) -> AbstractContextManager[None]:
+        return stopped_by_signals(asyncio.get_running_loop(), lambda why: events.publish(StopEvent(why)), *steps)
+
+    async def _until_done(self, supervisor: HookSupervisor) -> bool:
+        while not self._stopped.is_set() and await self._queue.due(1, ()):  # noqa: ASYNC110  (the tracker calls nobody)
+            await asyncio.sleep(_LOOK_S)
+        return await supervisor.finish(finished=False)
+
+    def _queue_pages(self) -> int:
+        """Have all pages wait, and count them; those of which nothing is to be run are done at once."""
+        from muniment.archive.hooks.pages import captured_pages  # noqa: PLC0415  (pyarrow loads while the worker starts)
+
+        out, urls, store = self._pages.out, self._pages.urls, self._store
+        keys: set[bytes] = set()
+        batch = []
+        found = set[str]()
+        for page in captured_pages(out):
+            if page.url in urls:
+                found.add(page.url)
+            if page.depth == 0 and len(self._starts) < _MOST_STARTS:
+                self._starts.setdefault(host_of(page.url), page.url)
+            if (urls and page.url not in urls) or page.key in keys or not store.wants(page.url):
+                continue
+            keys.add(page.key)
+            batch.append(page)
+            if len(batch) >= _AT_ONCE:
+                store.add(batch, again=True)
+                batch = []
+        store.add(batch, again=True)
+        if missing := urls - found:
+            raise UsageError(f"--url {min(missing)}: {out} holds no page of it")
+        self._queue.keys = frozenset(keys) if urls else None
+        return len(keys)

@@ -15,7 +15,7 @@ import uvloop
 from msgspec import structs
 
 from muniment import __version__
-from muniment.app.crawl_hooks import end_hooks, hook_supervisor, stop_both
+from muniment.app.crawl_hooks import crawl_hooks, write_hook_tables
 from muniment.app.exhaustion import while_it_can
 from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.networks import reach_of
@@ -70,7 +70,7 @@ from muniment.tracker.queue.rounds import any_failed, any_to_revive
 if TYPE_CHECKING:
     from muniment.app.live import LivePlane
 
-__all__ = ["run_locked"]
+__all__ = ["look_for_lost", "regain", "run_locked"]
 
 _log = logging.getLogger(__name__)
 _WATCH_S = 0.25
@@ -190,9 +190,9 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     )
     repaired = files.open()
     if rebuilt := await files.take_stock():
-        _regain(db, out, files, rebuilt)
+        regain(db, out, files, rebuilt)
     emptied = files.empty
-    lost = _look_for_lost(out, repaired)
+    lost = look_for_lost(out, repaired)
     wanted = taken.hooks.wanted if taken.hooks else None
     opened = open_job(
         *(db, out.name, settings, starts, now_ms(), request.sets), retry_failed=request.retry_failed, hooked=wanted
@@ -216,11 +216,10 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     try:
         # once: stop when what is in flight has landed; twice: at once
         loop, leave = asyncio.get_running_loop(), taken.registry.leave_others
-        supervisor = await hook_supervisor(taken, opened, orchestrator, limits, events)
-        stop = orchestrator.stop if supervisor is None else partial(stop_both, supervisor, orchestrator)
-        with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), stop, orchestrator.kill, leave=leave):
+        ends = await crawl_hooks(taken, opened, orchestrator, limits, events) or orchestrator
+        with stopped_by_signals(loop, lambda why: events.publish(StopEvent(why)), ends.stop, ends.kill, leave=leave):
             outcome = await orchestrator.run(resumed=opened.resumed)
-            await end_hooks(supervisor, opened, outcome, out)
+            write_hook_tables(opened, out)
     finally:
         for task in watching:
             task.cancel()
@@ -243,7 +242,7 @@ def _warn_of_lost_index(out: Path, captured: int) -> None:
         )
 
 
-def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
+def regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
     """The values of lost rows that only the tracker has."""
     from muniment.app.lost_rows import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
 
@@ -260,7 +259,7 @@ def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> No
     files.regained()
 
 
-def _look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
+def look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
     """Captures that were safe and are gone, as far as is known; their pages wait again, with a warning."""
     lost = sum(one.dropped_rows for one in repaired)
     if not lost and not any(one.torn for one in repaired):
@@ -336,7 +335,8 @@ async def _conclude(
     plane: LivePlane | None,
 ) -> Summary:
     job_id = opened.job.job_id
-    hooks_wait = opened.hooks is not None and opened.hooks.busy
+    # those of the crawl's end run when the job has finished
+    hooks_wait = opened.hooks is not None and (opened.hooks.busy or outcome.reason != "finished")
     if not hooks_wait and jobs.settle(db, job_id, now_ms()) == "FINISHED" and files.joined:
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
     last = orchestrator.snapshot()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
+from msgspec import structs
 
 from muniment.cli.click_options import SettingsCommand, hook_options, log_option, out_option, read_hook_options
 from muniment.cli.display.quantities import counted
@@ -17,6 +20,7 @@ from muniment.crawl.hooks.messages import Mode
 from muniment.errors import UsageError
 from muniment.model.hooks.plugins import HookLine, Requirement
 from muniment.model.url import normalise
+from muniment.procs.command_text import told_command
 from muniment.settings.option_table import defaults
 
 __all__ = ["hook_worker", "hooks"]
@@ -114,18 +118,18 @@ def run(
 ) -> int:
     """Run hooks over the pages that a directory holds, without fetching them: those that a page has not had yet."""
     from muniment.app.hooks import plan_hooks  # noqa: PLC0415  (looking at hooks needs none of it)
-    from muniment.app.hooks_run import run_hooks  # noqa: PLC0415  (as above)
+    from muniment.app.hooks_run import CapturedPages, run_hooks  # noqa: PLC0415  (as above)
 
     options = read_hook_options(given)
     if not options.hooks:
         raise UsageError("give --hooks DIR: the folder of plugins")
-    if options.hook_network == "record":
-        raise UsageError("--hook-network record is for crawl and fetch: hooks run adds no records; leave it out")
     wanted = frozenset(map(_page_url, urls))
     mode: Mode = "again" if again else "failed" if failed else "new"
+    options = structs.replace(options, hook_network=options.hook_network or "direct")
     plan = plan_hooks(options, defaults("crawl"), out, min(wanted, default=""), mode)
     assert plan is not None
-    done = run_hooks(plan, out, invocation.row.registry, wanted)
+    told = shlex.join(["muniment", *told_command(sys.argv[1:])])
+    done = run_hooks(plan, CapturedPages(out=out, urls=wanted, command_line=told), invocation.row.registry)
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
     elif not quiet:

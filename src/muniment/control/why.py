@@ -196,6 +196,12 @@ def _on_start_hosts(db: Database, job: jobs.Job | None, path: str) -> tuple[str,
     return next(((url, page) for url, page in found if page is not None), (meant[0], None))
 
 
+_ASKED_BY = {
+    "browser": "asked for by an open page",
+    "hook": "asked for by a hook",
+}
+
+
 def _no_page(out: Path, url: str, robots: RobotsStore | None) -> Why:
     """A URL that is not a page of the crawl, but may have been asked for as a robots.txt or by a page."""
     origin = origin_of(url)
@@ -203,7 +209,7 @@ def _no_page(out: Path, url: str, robots: RobotsStore | None) -> Why:
     places = tuple(_places(out, url))
     if not places and answer is None:
         return Why(url=url, verdict="never seen", text="no page whose links are followed leads to it")
-    what = "asked for by an open page" if places and places[-1].engine != "http" else "asked for as a robots.txt"
+    what = _ASKED_BY.get(places[-1].engine if places else "", "asked for as a robots.txt")
     rules = f"the rules of {origin} come from it" if answer else what
     text = _where(places, answer.status if answer else 0)
     if places and (error := places[-1].error):

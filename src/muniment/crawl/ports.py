@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from muniment.crawl.pages import Page
+from muniment.crawl.progress import RunOutcome
 from muniment.crawl.protocol import FromOrchestrator, RenderReport
 from muniment.model.capture import EarlierCapture
 from muniment.model.cookie import Cookie
@@ -26,7 +27,7 @@ from muniment.model.queue import (
 )
 from muniment.rules.robots.validity import RobotsAnswer
 
-__all__ = ["Engine", "Events", "Queue"]
+__all__ = ["Engine", "Events", "LastHooks", "Queue"]
 
 
 class Engine(Protocol):
@@ -69,6 +70,17 @@ class Events(Protocol):
 
     def publish(self, *events: Event) -> None:
         """Pass on what has happened and is committed."""
+
+
+class LastHooks(Protocol):
+    """The hooks that run after the last page of a run."""
+
+    async def __call__(self, outcome: RunOutcome, attend: Callable[[], Awaitable[bool]], /) -> bool:
+        """Have them run; whether none of them is to run again.
+
+        `attend` keeps a worker at hand that records what they fetch, and is called all the time; False when there is
+        none any more.
+        """
 
 
 class Queue(Protocol):

@@ -23,12 +23,12 @@ from muniment.model.event import (
     WaitingHost,
 )
 from muniment.model.failure import Trouble
-from muniment.model.queue import Totals
+from muniment.model.queue import QueueState, Totals
 from muniment.model.seed import BadLine, ListProgress
 from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Milestone, time_left
 from muniment.rules.retry import is_failed
 
-__all__ = ["AlreadyFinished", "Progress", "RunOutcome", "Summary"]
+__all__ = ["AlreadyFinished", "Progress", "RunOutcome", "Summary", "finished"]
 
 _RATE_WINDOW_S = 10.0
 _MOST_WAITED = 5
@@ -40,6 +40,14 @@ class RunOutcome(Struct, frozen=True):
     exit_code: int
     reason: str
     """`finished`, `interrupted`, `terminated`, `limit: …`, `disk full`, …"""
+
+
+def finished(state: QueueState, *, fruitless: bool) -> RunOutcome:
+    """The outcome of a run that left nothing to do; `fruitless`: its list has invalid lines alone."""
+    if state.stashed:
+        return RunOutcome(3, "stash")
+    nothing = state.empty and not fruitless  # a shard may have no line
+    return RunOutcome(0 if state.totals.starts_captured or nothing else 4, "finished")
 
 
 class AlreadyFinished(Struct, frozen=True):

@@ -85,7 +85,7 @@ class IgnoredReply(Reply, frozen=True, array_like=True, tag=True):
 
 
 class PortReply(Reply, frozen=True, array_like=True, tag=True):
-    """The port for a page's hooks; without an address there is none to be had."""
+    """The port for the hooks of a page or of the crawl; without an address there is none to be had."""
 
     address: str = ""
     certificate: bytes = b""
@@ -93,16 +93,17 @@ class PortReply(Reply, frozen=True, array_like=True, tag=True):
 
 
 class OpenPort(Question[PortReply], frozen=True, array_like=True, tag=True):
-    """Asks a worker for a port of its recording proxy, for the hooks of a page."""
+    """Asks a worker for a port of its recording proxy, for the hooks of a page or of the crawl."""
 
     page_id: str
     """WARC-Page-ID of what they ask for."""
     url: str
+    """Empty for the crawl."""
     depth: int
 
 
 class ClosePort(Struct, frozen=True, array_like=True, tag=True):
-    """The hooks of a page have ended, by its WARC-Page-ID."""
+    """The hooks have ended, by the WARC-Page-ID of what they asked for."""
 
     page_id: str
 
@@ -320,6 +321,8 @@ class Stop(Struct, frozen=True, array_like=True, tag=True):
     """End: finish what is in flight within the grace, give the rest back, seal the file."""
 
     grace_s: float
+    stay: bool = False
+    """Fetch no more pages, but record what hooks fetch until the next such message."""
 
 
 FromWorker = (

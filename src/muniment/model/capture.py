@@ -55,7 +55,7 @@ class Capture(Struct, frozen=True, array_like=True):
     method: str = "GET"
     """As sent."""
     page_id: str = ""
-    """The page that a browser or a hook had open when it asked; empty when the engine asked by itself."""
+    """The page that a browser or a hook had open when it asked, or the crawl; empty when the engine asked by itself."""
     engine: str = "http"
     """Who asked: `http`, `browser` or `hook`."""
 

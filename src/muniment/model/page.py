@@ -181,3 +181,5 @@ class FinishBatch(Struct, frozen=True, array_like=True):
     """Where hooks are on: those of the pages that they run for."""
     payloads: list[tuple[bytes, EarlierCapture]] = []
     """Those that browsers and hooks asked for, recorded here for the first time, by digest."""
+    exchanges: list[ExchangeRow] = []
+    """What hooks asked for when no page came any more."""

@@ -64,7 +64,7 @@ class HookOptions(Struct, frozen=True, kw_only=True):
         Literal["record", "direct"] | None,
         Option(
             ("--hook-network",),
-            "Record what hooks of pages fetch, or have it go past Muniment (default: record; in hooks run: direct).",
+            "Record what hooks fetch, or have it go past Muniment (default: record; in hooks run: direct).",
             "record|direct",
         ),
     ] = None

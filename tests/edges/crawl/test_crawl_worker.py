@@ -229,6 +229,7 @@ class _OutOfMemory(Worker):
         self._stopping = False
         self._held = self  # type: ignore[assignment]
         self._ended = asyncio.get_running_loop().create_future()
+        self._last_stop = asyncio.get_running_loop().create_future()
 
     def give_back(self) -> list[Any]:
         raise MemoryError
@@ -237,7 +238,7 @@ class _OutOfMemory(Worker):
 def test_what_goes_wrong_while_a_worker_stops_ends_it() -> None:
     async def stop() -> None:
         worker = _OutOfMemory()
-        worker._tasks_stop(1.0)
+        worker._stop_as_asked(protocol.Stop(1.0))
         with pytest.raises(MemoryError):
             await asyncio.wait_for(worker._ended, 5)
 

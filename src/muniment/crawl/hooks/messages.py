@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from muniment.model.hooks.runs import HookBatch, HookPage, PriorTry
+from muniment.model.hooks.runs import HookBatch, HookNetwork, HookPage, PriorTry
 
 __all__ = [
     "CrawlEventOver",
@@ -71,6 +71,8 @@ class HookSetup(Struct, frozen=True, kw_only=True, tag=True):
     mode: Mode
     prior: tuple[PriorTry, ...]
     """Of the hooks of the crawl."""
+    network: HookNetwork | None = None
+    """For the hooks of the crawl; None: they reach the network by themselves."""
     state: str = ""
     """The directory of the store of processes; empty for the user's own."""
     database: str = ""
@@ -98,9 +100,13 @@ class StopHooks(Struct, frozen=True, tag=True):
 
 
 class PortLost(Struct, frozen=True, tag=True):
-    """The port of a page is gone: end its hooks, for the page is handed out again."""
+    """The port of a page is gone: end its hooks, for the page is handed out again.
+
+    That of the crawl is gone: end all hooks, for the run of hooks begins anew.
+    """
 
     key: bytes
+    """Empty for the crawl."""
 
 
 class HooksReady(Struct, frozen=True, tag=True):
@@ -123,13 +129,16 @@ class HooksReport(Struct, frozen=True, tag=True):
 
 
 class CrawlEventOver(Struct, frozen=True, tag=True):
-    """The hooks of an event of the crawl have run."""
+    """All hooks of an event of the crawl have had their turn."""
 
     event: str
 
 
 class HooksBye(Struct, frozen=True, tag=True):
     """All hooks have ended, and so does the worker."""
+
+    again: bool = False
+    """Another worker is to go on: the port of the crawl's hooks is gone."""
 
 
 FromSupervisor = HookSetup | PagesForHooks | PortLost | EndHooks | StopHooks

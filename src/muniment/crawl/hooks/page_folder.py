@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from muniment.crawl.hooks.bodies import recorded_body
+from muniment.crawl.hooks.trust_files import TrustFiles
 from muniment.extract.text import document_text, page_text
-from muniment.model.hooks.runs import HookNetwork, HookPage
-from muniment.rules.hooks.environment import recorded_network
+from muniment.model.hooks.runs import HookPage
 
 __all__ = ["PageFolder"]
 
@@ -33,8 +33,7 @@ class PageFolder:
         self.card = self.path / "page.json"
         self.body = self.path / "muniment_body" / "body"
         self._dom = self.path / "muniment_dom" / "output.html"
-        self._trust = self.path / "muniment_network" / "ca.pem"
-        self._wgetrc = self._trust.with_name("wgetrc")
+        self._trust = TrustFiles(self.path, page.network) if page.network is not None else None
         self._title, self._tags = page.title, page.tags
 
     def make(self) -> None:
@@ -51,8 +50,8 @@ class PageFolder:
             # what a hook said in an earlier run goes before
             self._title = self._page.title or title
         self._write_card()
-        if self._page.network is not None:
-            self._write_trust(self._page.network)
+        if self._trust is not None:
+            self._trust.write()
 
     def say(self, title: str, tags: Iterable[str]) -> None:
         """Hooks have said a title, or nothing, and tags: later ones read them in `page.json`. Raises OSError."""
@@ -62,17 +61,8 @@ class PageFolder:
     @property
     def environment(self) -> dict[str, str]:
         """What hooks of the page get of it."""
-        network = self._page.network
         own = {"SNAP_DIR": str(self.path), "MUNIMENT_PAGE": str(self.card), "MUNIMENT_BODY": str(self.body)}
-        if network is None:
-            return own
-        return {**own, **recorded_network(network.address, str(self._trust), str(self._wgetrc))}
-
-    def _write_trust(self, network: HookNetwork) -> None:
-        """The proxy's certificate, and for wget, which has no variable for it, a file that names it."""
-        self._trust.parent.mkdir(exist_ok=True)
-        self._trust.write_bytes(network.certificate)
-        self._wgetrc.write_text(f"ca_certificate = {self._trust}\n")
+        return own if self._trust is None else {**own, **self._trust.environment}
 
     def _write_text(self, content_type: str) -> str:
         """The page as UTF-8; its title."""
@@ -104,6 +94,8 @@ class PageFolder:
 
     def clear(self) -> None:
         """Remove body, text and certificate."""
-        for path in (self.body.parent, self._dom.parent, self._trust.parent):
+        for path in (self.body.parent, self._dom.parent):
             with suppress(OSError):
                 shutil.rmtree(path)
+        if self._trust is not None:
+            self._trust.clear()

@@ -34,10 +34,10 @@ class HookTarget:
         arguments: Sequence[str],
         environment: dict[str, str],
         prior: Sequence[PriorTry],
-        always: bool = False,
+        always: frozenset[str] = frozenset(),
         say: Callable[[str, Iterable[str]], None] = lambda title, tags: None,
     ) -> None:
-        """`always`: its hooks run in every run; `say` gets title and tags when hooks have said some."""
+        """`always`: events whose hooks run in every run; `say` gets title and tags when hooks have said some."""
         self.key, self.url, self.depth, self.folder = key, url, depth, folder
         self.arguments, self.environment = tuple(arguments), environment
         self.title, self._always, self.say = "", always, say
@@ -52,7 +52,7 @@ class HookTarget:
     def has_had(self, hook: PlannedHook, mode: str) -> bool:
         """Whether a hook is not to be run again."""
         one = self._prior.get((hook.event, hook.plugin, hook.name))
-        if one is None or self._always or mode == "again" or was_stopped(one.error):
+        if one is None or hook.event in self._always or mode == "again" or was_stopped(one.error):
             return False
         return not (mode == "failed" and one.status == "failed")
 

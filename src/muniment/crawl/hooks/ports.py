@@ -1,10 +1,10 @@
-"""The ports of the recording proxy for pages whose hooks run, as the orchestrator asks a worker for them."""
+"""The ports of the recording proxy for hooks that run, as the orchestrator asks a worker for them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from msgspec import structs
 
@@ -18,7 +18,7 @@ _PATIENCE_S = 10.0
 
 
 class PagePorts:
-    """Gives each page its port, until its hooks have ended."""
+    """Gives each page, and the crawl, its port until its hooks have ended."""
 
     def __init__(self, channel: Callable[[], Channel | None]) -> None:
         """`channel` leads to a worker that fetches; there may be none for a while."""
@@ -27,26 +27,34 @@ class PagePorts:
 
     async def with_port(self, page: HookPage) -> HookPage | None:
         """The page with its port; None when there is none for now."""
-        channel, one = self._channel(), page.page
+        one = page.page
+        network = await self._opened(one.key, OpenPort(str(uuid4()), one.url, one.depth))
+        return None if network is None else structs.replace(page, network=network)
+
+    async def for_crawl(self, crawl_id: str) -> HookNetwork | None:
+        """The port of the crawl, whose 32 hex digits are the WARC-Page-ID; None when there is none for now."""
+        return await self._opened(b"", OpenPort(str(UUID(hex=crawl_id)), "", 0))
+
+    async def _opened(self, key: bytes, question: OpenPort) -> HookNetwork | None:
+        channel = self._channel()
         if channel is None:
             return None
-        page_id = str(uuid4())
-        asked = channel.ask(OpenPort(page_id, one.url, one.depth))
+        asked = channel.ask(question)
         # a worker that ends meanwhile cancels the question, and not this task
         await asyncio.wait([asked], timeout=_PATIENCE_S)
         reply = asked.result() if asked.done() and not asked.cancelled() else PortReply()
         asked.cancel()
         if not reply.address:
             return None
-        self._open[one.key] = (channel, page_id)
-        return structs.replace(page, network=HookNetwork(reply.address, reply.certificate))
+        self._open[key] = (channel, question.page_id)
+        return HookNetwork(reply.address, reply.certificate)
 
     def lost(self) -> list[bytes]:
-        """The pages whose worker has ended, and their ports with it."""
+        """The pages whose worker has ended, and their ports with it; an empty key for the crawl."""
         return [key for key, (channel, _) in self._open.items() if channel.is_lost]
 
     def close(self, key: bytes) -> None:
-        """The hooks of a page have ended."""
+        """The hooks of a page, or of the crawl, have ended."""
         if (port := self._open.pop(key, None)) is not None:
             channel, page_id = port
             channel.send(ClosePort(page_id))

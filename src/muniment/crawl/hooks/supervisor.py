@@ -28,7 +28,8 @@ from muniment.crawl.hooks.ports import PagePorts
 from muniment.crawl.ports import Events
 from muniment.errors import MunimentError
 from muniment.model.event import HookEvent
-from muniment.model.hooks.runs import HookBatch, HookPage, PriorTry
+from muniment.model.hooks.plugins import CRAWL_EVENTS
+from muniment.model.hooks.runs import NOWHERE, HookBatch, HookNetwork, HookPage, PriorTry
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import LaunchedWorker, ending
 from muniment.rules.hooks.outcomes import stopped, was_stopped
@@ -40,6 +41,8 @@ _GRACE_S = 10.0
 _LAST_S = 8.0
 """Seconds beyond the grace in which hooks that are stopped end, and those of the crawl's end run."""
 _MOST_DEATHS = 5
+_UNTIL_STOPPED = 30
+"""How often a stopped run still asks for a port of the crawl."""
 _log = logging.getLogger(__name__)
 
 
@@ -71,7 +74,7 @@ class HookSupervisor:
     ) -> None:
         """While `held` it hands out no page; `failed` gets the reason when hooks cannot go on.
 
-        With `ports` what hooks of pages fetch is recorded.
+        With `ports` what hooks fetch is recorded.
         """
         self._queue, self._launch, self._setup, self._events = queue, launch, setup, events
         self._is_held, self._failed, self._ports = held, failed, ports
@@ -83,44 +86,58 @@ class HookSupervisor:
         self._wants = self._deaths = 0
         self._wake = asyncio.Event()
         self._reports: asyncio.Queue[HooksReport] = asyncio.Queue()
-        self._over = self._bye = self._ending = False
+        self._over = self._bye = self._again = self._stopped = False
+        self._last: EndHooks | None = None
+        self._end_over = False
+        """Each hook of the job's end has had its turn."""
+        self._cut_short: set[tuple[str, str]] = set()
+        """Those of them that were stopped."""
         self._tasks: list[asyncio.Task[None]] = []
         self._watching: asyncio.Task[None] | None = None
+        self._welcoming: asyncio.Task[None] | None = None
+        self._late = asyncio.Event()
 
     async def begin(self) -> None:
         """Launch the worker. Raises MunimentError."""
-        await self._hire()
+        process = await self._hire()
+        self._watching = asyncio.create_task(self._watch(process))
         self._tasks = [asyncio.create_task(one) for one in (self._delivery(), self._keep())]
 
-    async def _hire(self) -> None:
+    async def _hire(self) -> Child:
         launched = self._launch()
         self._process, self._wants = launched.process, 0
         self._channel = Channel(FromHooks, self._received, lambda: None)
         await self._channel.open(launched.channel)
-        self._watching = asyncio.create_task(self._watch(launched.process))
+        return launched.process
+
+    @property
+    def _ending(self) -> bool:
+        """Whether no page is handed out any more."""
+        return self._over or self._stopped or self._last is not None
 
     def stop(self, grace_s: float = _GRACE_S) -> None:
-        """Begin no further hook of a page; what runs then is stopped after the grace."""
-        self._ending = True
+        """Begin no further hook of a page; what runs then is stopped after the grace, and the rest is bounded."""
+        if not self._stopped:
+            asyncio.get_running_loop().call_later(grace_s + _LAST_S, self._late.set)
+        self._stopped = True
         if self._channel is not None:
             self._channel.send(StopHooks(grace_s))
 
-    async def finish(self, *, finished: bool, patient: bool | None = None) -> None:
-        """Let the hooks of the crawl's end run, and wait until all is over and kept.
-
-        Unless `patient`, which it is of a job that has finished, that is bounded.
-        """
-        patient = finished if patient is None else patient
-        self._ending = True
+    async def finish(self, *, finished: bool) -> bool:
+        """Let the hooks of the crawl's end run, and wait until all is over and kept; whether none is to run again."""
+        self._last = EndHooks(finished)
         if self._channel is not None:
-            self._channel.send(EndHooks(finished))
+            self._channel.send(self._last)
         if self._watching is not None:
-            await asyncio.wait([self._watching], timeout=None if patient else _GRACE_S + _LAST_S)
+            late = asyncio.create_task(self._late.wait())
+            await asyncio.wait([self._watching, late], return_when=asyncio.FIRST_COMPLETED)
+            late.cancel()
         await self.end()
+        return self._end_over and not self._cut_short
 
     def kill(self) -> None:
         """End the worker at once, and all that runs below it."""
-        self._ending = True
+        self._over = True
         if self._process is not None:
             self._process.kill()
 
@@ -144,47 +161,74 @@ class HookSupervisor:
     def _received(self, message: FromHooks) -> None:
         match message:
             case HooksReady():
-                asyncio.ensure_future(self._welcome())  # noqa: RUF006  (it is over before the worker asks)
+                self._welcoming = asyncio.create_task(self._welcome())
             case WantPagesForHooks(most):
                 self._wants = most
                 self._wake.set()
             case HooksReport():
                 self._deaths = 0
                 self._reports.put_nowait(message)
-            case CrawlEventOver():
+            case CrawlEventOver(event):
                 self._deaths = 0
-            case HooksBye():
-                self._bye = True
+                self._end_over = event == "CrawlEnd"
+            case HooksBye(again):
+                self._bye, self._again = not again, again
                 if self._channel is not None:
                     self._channel.close()
 
     async def _welcome(self) -> None:
-        prior = await self._queue.prior()
-        if self._channel is not None:
-            self._channel.send(structs.replace(self._setup, prior=prior))
-            if self._ending:
-                self._channel.send(StopHooks(0.0))
+        channel, network = self._channel, await self._network_of_crawl()
+        try:
+            prior = await self._queue.prior()
+        except MunimentError as error:
+            self._failed(str(error))
+            return
+        if channel is None or channel is not self._channel:
+            return
+        channel.send(structs.replace(self._setup, prior=prior, network=network))
+        if self._stopped:
+            channel.send(StopHooks(0.0))
+        if self._last is not None:
+            channel.send(self._last)
+
+    async def _network_of_crawl(self) -> HookNetwork | None:
+        """The port of the crawl's hooks, once a worker is there to open it."""
+        if self._ports is None or not any(hook.event in CRAWL_EVENTS for hook in self._setup.hooks):
+            return None
+        left = _UNTIL_STOPPED
+        while (network := await self._ports.for_crawl(self._setup.crawl_id)) is None and left and not self._over:
+            left -= self._stopped  # a run that fails may have no worker any more
+            await asyncio.sleep(_LOOK_S)
+        return network or NOWHERE
 
     async def _watch(self, process: Child) -> None:
-        """Replace a worker that was killed, unless the run is over."""
-        code = await process.wait_async()
-        if self._over or self._bye or self._ending:
-            return
+        """Replace a worker that was killed, or whose hooks are to begin anew, unless the run is over."""
+        while self._is_missed(await process.wait_async()):
+            while not self._reports.empty():  # noqa: ASYNC110  (it lasts as long as a few commits)
+                await asyncio.sleep(_LOOK_S)
+            self._again = False
+            self._pages.clear()
+            self._lost.clear()
+            if self._ports is not None:
+                self._ports.close_all()
+            try:
+                process = await self._hire()
+            except MunimentError as error:
+                self._failed(str(error))
+                return
+
+    def _is_missed(self, code: int) -> bool:
+        """Whether another worker goes on after one that ended."""
+        if self._over or self._bye or (self._stopped and not self._again):
+            return False
+        if self._again:
+            _log.warning("the worker that recorded what hooks of the crawl fetch ended: hooks begin anew")
+            return True
         self._deaths += 1
         _log.warning("the worker of hooks ended (%s) and is replaced", ending(code))
         if self._deaths >= _MOST_DEATHS:
             self._failed(f"hooks: their worker ended {self._deaths} times in a row ({ending(code)})")
-            return
-        while not self._reports.empty():  # noqa: ASYNC110  (it lasts as long as a few commits)
-            await asyncio.sleep(_LOOK_S)
-        self._pages.clear()
-        self._lost.clear()
-        if self._ports is not None:
-            self._ports.close_all()
-        try:
-            await self._hire()
-        except MunimentError as error:
-            self._failed(str(error))
+        return self._deaths < _MOST_DEATHS
 
     # -- pages
 
@@ -198,9 +242,9 @@ class HookSupervisor:
                 await self._hand_to(self._channel)
 
     def _tell_lost(self) -> None:
-        """Hooks whose port is gone would fail for it: their page is given back, and handed out with another port."""
+        """Hooks whose port is gone would fail for it: they are ended, and begin again with another port."""
         for key in self._ports.lost() if self._ports is not None else ():
-            if key not in self._lost and self._channel is not None and not self._ending:
+            if key not in self._lost and self._channel is not None:
                 self._lost.add(key)
                 self._channel.send(PortLost(key))
 
@@ -229,6 +273,9 @@ class HookSupervisor:
         except MunimentError as error:
             self._failed(str(error))
             return
+        for one in batch.results:
+            if one.event == "CrawlEnd":
+                (self._cut_short.add if was_stopped(one.error) else self._cut_short.discard)((one.plugin, one.hook))
         if batch.end is not None:
             self._pages.pop(batch.key, None)
             self._lost.discard(batch.key)

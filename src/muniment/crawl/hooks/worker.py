@@ -25,6 +25,7 @@ from muniment.crawl.hooks.messages import (
 from muniment.crawl.hooks.page_folder import PageFolder
 from muniment.crawl.hooks.pages import HookRunner, HookTarget
 from muniment.crawl.hooks.record_handler import RunSettings
+from muniment.crawl.hooks.trust_files import TrustFiles
 from muniment.errors import DiskFullError
 from muniment.model.hooks.plugins import CRAWL_EVENTS
 from muniment.model.hooks.runs import HookBatch, HookPage, PageEnd
@@ -33,6 +34,8 @@ from muniment.procs.hooks.tree_watch import TreeWatch
 from muniment.procs.registry import ProcessRegistry
 
 __all__ = ["HooksWorker"]
+
+_FIRST, _LAST = ("CrawlSetup", "Crawl"), "CrawlEnd"
 
 
 class HooksWorker:
@@ -49,8 +52,10 @@ class HooksWorker:
         self._out = Path(setup.out)
         self._settings, self._watch, self._server = RunSettings(registry), TreeWatch(registry), ForkServer()
         self._stopping, self._ending = asyncio.Event(), asyncio.Event()
-        self._finished = False
-        self._crawl = self._crawl_runner()
+        self._finished = self._again = False
+        folder = self._out / "hooks" / "crawl"
+        self._trust = TrustFiles(folder, setup.network) if setup.network is not None else None
+        self._crawl = self._crawl_runner(folder)
         self._pages: dict[asyncio.Task[None], HookRunner] = {}
         self._asked = False
         self._wake = asyncio.Event()
@@ -63,9 +68,7 @@ class HooksWorker:
                 for page in pages:
                     self._begin(page)
             case PortLost(key):
-                for runner in self._pages.values():
-                    if runner.target.key == key:
-                        runner.leave("the worker that recorded its requests ended")
+                self._leave(key)
             case EndHooks(finished):
                 self._finished = finished
                 self._ending.set()
@@ -74,27 +77,44 @@ class HooksWorker:
                 asyncio.get_running_loop().call_later(grace_s, self._cut)
         self._wake.set()
 
+    def _leave(self, key: bytes) -> None:
+        """End the hooks that had a port; without that of the crawl, all of them."""
+        if not key:
+            self._again = True
+            self._ending.set()
+        for runner in (*self._pages.values(), self._crawl):
+            if key in (b"", runner.target.key):
+                runner.leave("the worker that recorded its requests ended")
+
     async def run(self) -> None:
         """Work until asked to end; all hooks have ended when it returns."""
         with suppress(OSError):
             (self._out / "hooks" / "personas").mkdir(parents=True, exist_ok=True)
-        for event in ("CrawlSetup", "Crawl"):
-            await self._crawl.run(event)
-            self._send(CrawlEventOver(event))
+        if self._trust is not None:
+            self._crawl.obstacle = await asyncio.to_thread(_made, self._trust.write, self._out, "crawl")
+        for event in _FIRST:
+            await self._run_event(event)
         while not (self._stopping.is_set() or self._ending.is_set()):
             self._ask()
             await self._wake.wait()
             self._wake.clear()
         if self._pages:
             await asyncio.wait(self._pages)
-        if self._finished and not self._stopping.is_set():
-            await self._crawl.run("CrawlEnd")
+        if self._finished:
+            await self._run_event(_LAST)
         self._stopping.clear()  # what cleans up runs in a stopped run, too; its time is bounded
         await self._crawl.run("CrawlCleanup")
         await self._crawl.finish(wait=not self._has_foreground())
+        if self._trust is not None:
+            self._trust.clear()
         self._server.close()
         self._registry.leave(0)  # nothing that it launched is left for its watchdog
-        self._send(HooksBye())
+        self._send(HooksBye(self._again))
+
+    async def _run_event(self, event: str) -> None:
+        await self._crawl.run(event)
+        if not self._crawl.is_over:
+            self._send(CrawlEventOver(event))
 
     def _has_foreground(self) -> bool:
         return any(not hook.background for hook in self._setup.hooks if hook.event in CRAWL_EVENTS)
@@ -111,18 +131,18 @@ class HooksWorker:
 
     # -- what hooks run for
 
-    def _crawl_runner(self) -> HookRunner:
+    def _crawl_runner(self, folder: Path) -> HookRunner:
         setup = self._setup
-        folder = self._out / "hooks" / "crawl"
+        network = self._trust.environment if self._trust is not None else {}
         target = HookTarget(
             key=b"",
             url="",
             depth=None,
             folder=folder,
             arguments=[f"--url={setup.start_url}"],
-            environment={"CRAWL_DIR": str(folder), "SNAP_DIR": str(folder)},
+            environment={"CRAWL_DIR": str(folder), "SNAP_DIR": str(folder), **network},
             prior=setup.prior,
-            always=True,
+            always=frozenset(CRAWL_EVENTS) - {_LAST},
         )
         return self._runner(target, 0)
 
@@ -163,7 +183,7 @@ class HooksWorker:
         hooks = [hook for hook in self._setup.hooks if hook.event not in CRAWL_EVENTS]
         due = [hook for hook in hooks if not target.has_had(hook, self._setup.mode)]
         if due:
-            runner.obstacle = await asyncio.to_thread(_made, folder)
+            runner.obstacle = await asyncio.to_thread(_made, folder.make, folder.path, "page")
             await runner.run("Snapshot")
             await runner.run("SnapshotCleanup")
             await runner.finish(wait=all(hook.background for hook in due))
@@ -173,12 +193,12 @@ class HooksWorker:
         self._send(HooksReport(HookBatch(page.page.key, page.page.url, end=end), page.page.page_id))
 
 
-def _made(folder: PageFolder) -> str:
-    """Make the folder of a page; why that cannot be done. Raises OSError where only room is missing."""
+def _made(make: Callable[[], None], folder: Path, what: str) -> str:
+    """Make what hooks need; why that cannot be done. Raises OSError where only room is missing."""
     try:
-        folder.make()
+        make()
     except OSError as error:
-        if isinstance(archive_error(error, folder.path), DiskFullError):
+        if isinstance(archive_error(error, folder), DiskFullError):
             raise
-        return f"the folder of the page cannot be written: {error.strerror}"
+        return f"the folder of the {what} cannot be written: {error.strerror}"
     return ""

@@ -23,24 +23,24 @@ from muniment.crawl.orchestrator.host_policy import HostPolicy
 from muniment.crawl.orchestrator.limits import DiskSpace, Limits
 from muniment.crawl.orchestrator.live_settings import FAILED, LiveSettings
 from muniment.crawl.orchestrator.ordered_tasks import OrderedTasks
-from muniment.crawl.orchestrator.queue_client import QueueClient
+from muniment.crawl.orchestrator.queue_client import PendingIntake, QueueClient
 from muniment.crawl.orchestrator.robots_cache import RobotsCache
 from muniment.crawl.orchestrator.rounds import GiveUp, Rounds
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.orchestrator.seed_feed import SeedFeed
 from muniment.crawl.orchestrator.warc_files import DamagedFiles, WarcFiles
 from muniment.crawl.orchestrator.workers import WorkerHandle, Workers
-from muniment.crawl.ports import Events, Queue
-from muniment.crawl.progress import Progress, RunOutcome
+from muniment.crawl.ports import Events, LastHooks, Queue
+from muniment.crawl.progress import Progress, RunOutcome, finished
 from muniment.errors import ArchiveError, DiskFullError, MunimentError, ProtocolError
-from muniment.model.event import Snapshot, TransferEvent, WaitingHost, WorkerEvent, page_events, skip_events
+from muniment.model.event import Snapshot, TransferEvent, WaitingHost, WorkerEvent, page_events
 from muniment.model.host import HostTerms
-from muniment.model.queue import ClaimOutcome, QueueChanges
+from muniment.model.queue import ClaimOutcome
 from muniment.rules.worker_deaths import WorkerDeaths
 
 __all__ = ["Orchestrator"]
 
-_TICK_S, _GRACE_S = 0.2, 10.0
+_TICK_S, _GRACE_S, _REST_S = 0.2, 10.0, 2.0
 
 
 class Orchestrator:
@@ -58,13 +58,13 @@ class Orchestrator:
     ) -> None:
         settings = setup.settings
         self._queue, self._warc_files, self._events = queue, warc_files, events
-        self._client = QueueClient(queue, self._take_in)
         self._limits, self._seed_feed = limits, seed_feed
         self._schedule = Schedule(settings.per_host, gap_ms=settings.delay.high, spread=settings.reorder == "on")
         self._tasks = OrderedTasks(self._give_up)
         self._workers = Workers(launch, self._received, self._tasks.in_turn(self._worker_ended))
         self.recording_channel, tell = self._workers.recording_channel, self._workers.send
         self._hosts = HostPolicy(queue, self._schedule, events, tell)
+        self._client = QueueClient(queue, PendingIntake(events, self._schedule, self._hosts))
         self._rounds = Rounds(events, self._client.next_round)
         self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
         self._inflight = Concurrency(settings, events, tell, browser=setup.browser is not None)
@@ -82,6 +82,8 @@ class Orchestrator:
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
         self.wake, self._stopping, self._killed = self._wake.set, False, False
+        self._over, self._grace_s = False, _GRACE_S
+        self.last_hooks: LastHooks | None = None
         self._error: BaseException | None = None
 
     async def run(self, *, resumed: bool) -> RunOutcome:
@@ -94,7 +96,10 @@ class Orchestrator:
                 outcome = await self._work()
             finally:
                 self._control.close()
-            await self._stop_workers()
+            if self.last_hooks is not None:
+                outcome = await self._end_hooks(self.last_hooks, outcome)
+            self._stopping = self._over = True
+            await self._workers.end(self._grace_s, None if self._killed else self._warc_files.prepare)
         finally:
             tasks.cancel()
         return await self._end_run(outcome)
@@ -153,10 +158,7 @@ class Orchestrator:
         held, state = self._workers.pages_held(), self._client.state
         more = self._schedule.pending or (self._seed_feed is not None and self._seed_feed.waiting)
         if not (held or more or state.at_work or await self._rounds.begin()):
-            nothing = state.empty and not (self._seed_feed and self._seed_feed.fruitless)  # a shard may have no line
-            if self._client.state.stashed:
-                return RunOutcome(3, "stash")
-            return RunOutcome(0 if state.totals.starts_captured or nothing else 4, "finished")
+            return finished(self._client.state, fruitless=bool(self._seed_feed and self._seed_feed.fruitless))
         limit = self._limits.reached(state.totals, idle=not held)
         return RunOutcome(3, f"limit: {limit}") if limit else None
 
@@ -185,18 +187,6 @@ class Orchestrator:
     @property
     def _hurried(self) -> bool:
         return self._seed_feed is not None and self._seed_feed.hurried(self._schedule.pending) and not self._disk.paused
-
-    def _take_in(self, changes: QueueChanges) -> None:
-        """Apply what a call of the queue changed."""
-        self._events.publish(*skip_events(changes.skipped))
-        for host in changes.pending:
-            if host.fewer:
-                self._schedule.drop_pending(host.host_id, host.fewer)
-            if host.more:
-                self._schedule.add_pending(host.host_id, host.name, host.more, host.due_at)
-                self._hosts.plan(host.host_id, host.record)
-            if host.permits is not None:
-                self._hosts.grant(host.host_id, host.permits)
 
     # -- workers
 
@@ -290,15 +280,26 @@ class Orchestrator:
                 self._give_up(ProtocolError(complaint))
         self._wake.set()  # a new one is launched, if it was the last
 
-    async def _stop_workers(self) -> None:
-        self._stopping = True
-        for worker in self._workers.members.values():
-            worker.send(protocol.Stop(_GRACE_S))
-        if not self._killed:
-            await self._warc_files.prepare()
-        if not await self._workers.ended(_GRACE_S + 20):
-            self._workers.kill()
-            await self._workers.ended(10)
+    async def _end_hooks(self, hooks: LastHooks, outcome: RunOutcome) -> RunOutcome:
+        """While the last hooks run, workers record what these fetch; what was stopped runs in another run."""
+        self._over = True
+        if self._outcome is not None:
+            self._workers.rest(_GRACE_S)
+            self._grace_s = _REST_S
+        whole = await hooks(outcome, partial(self._tasks.carry_out, self._attend))
+        return outcome if whole else self._outcome or RunOutcome(3, "hooks were stopped")
+
+    async def _attend(self) -> bool:
+        """Keep a worker at hand; False when there will be none."""
+        if self._error is None and not self._killed:
+            try:
+                self._hosts.tick(steady_ms())
+                await self._client.keep_permits(self._schedule.take_freed())
+                if not self._workers.staying:
+                    await self._workers.hire()
+            except MunimentError as error:
+                self._give_up(error)
+        return self._error is None and not self._killed
 
     # -- pages
 
@@ -310,7 +311,7 @@ class Orchestrator:
 
     async def _serve_one(self, worker: WorkerHandle) -> None:
         """Claim pages for a worker that asked; without any, the question stays open."""
-        if self._stopping or self._disk.paused or self._outcome or worker.leaving or self._deaths.alone(worker.held):
+        if self._over or self._disk.paused or self._outcome or worker.leaving or self._deaths.alone(worker.held):
             return
         out = self._workers.linked_held() if self._limits.counts else 0
         most = self._limits.room(self._client.state.totals, out, worker.wants)

@@ -8,9 +8,12 @@ from typing import Any
 
 from muniment.clock import now_ms, steady_ms
 from muniment.crawl import protocol
-from muniment.crawl.ports import Queue
+from muniment.crawl.orchestrator.host_policy import HostPolicy
+from muniment.crawl.orchestrator.schedule import Schedule
+from muniment.crawl.ports import Events, Queue
 from muniment.model.capture import Capture
 from muniment.model.change import Change
+from muniment.model.event import skip_events
 from muniment.model.host import HostRecord
 from muniment.model.page import FinishBatch
 from muniment.model.queue import (
@@ -27,7 +30,7 @@ from muniment.model.queue import (
 )
 from muniment.model.seed import SeedBatch
 
-__all__ = ["QueueClient"]
+__all__ = ["PendingIntake", "QueueClient"]
 
 
 class QueueClient:
@@ -98,3 +101,22 @@ class QueueClient:
     async def change(self, change: Change) -> ChangeOutcome:
         """Have an operator's change kept; the caller applies what it changed of pages."""
         return await self._queue.change(ChangeRequest(next(self._asks), change, now_ms()))
+
+
+class PendingIntake:
+    """Applies what calls of the queue changed of its pages."""
+
+    def __init__(self, events: Events, schedule: Schedule, hosts: HostPolicy) -> None:
+        self._events, self._schedule, self._hosts = events, schedule, hosts
+
+    def __call__(self, changes: QueueChanges) -> None:
+        """Pass on what is left out, and what waits of each host."""
+        self._events.publish(*skip_events(changes.skipped))
+        for host in changes.pending:
+            if host.fewer:
+                self._schedule.drop_pending(host.host_id, host.fewer)
+            if host.more:
+                self._schedule.add_pending(host.host_id, host.name, host.more, host.due_at)
+                self._hosts.plan(host.host_id, host.record)
+            if host.permits is not None:
+                self._hosts.grant(host.host_id, host.permits)

@@ -277,8 +277,23 @@ class Workers:
             member.leaving = True
             member.send(Stop(grace_s))
 
-    async def ended(self, timeout_s: float) -> bool:
-        """Wait until every worker has ended; False when some have not in time."""
+    def rest(self, grace_s: float) -> None:
+        """Ask all to finish what is in flight, and to stay for what hooks fetch."""
+        for member in self.members.values():
+            if member.welcomed:
+                member.send(Stop(grace_s, stay=True))
+
+    async def end(self, grace_s: float, meanwhile: Callable[[], Awaitable[None]] | None) -> None:
+        """Ask all to finish what is in flight, and wait until they have ended; late ones are killed."""
+        for member in self.members.values():
+            member.send(Stop(grace_s))
+        if meanwhile is not None:
+            await meanwhile()
+        if not await self._ended_within(grace_s + 20):
+            self.kill()
+            await self._ended_within(10)
+
+    async def _ended_within(self, timeout_s: float) -> bool:
         if self._watching:
             await asyncio.wait(set(self._watching), timeout=timeout_s)
         return not self.members

@@ -1,8 +1,9 @@
-"""The ports of the recording proxy that hooks of pages have, one for each page."""
+"""The ports of the recording proxy that hooks have: one for each page, and one for the crawl."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
 
 from muniment.crawl import protocol
@@ -48,6 +49,8 @@ class HookPorts:
             except OSError:
                 pass  # it is asked for again
             else:
+                if not asked.url:
+                    port.most_requests = sys.maxsize  # a daemon may serve all pages of the crawl
                 self._ports[asked.page_id] = port
                 reply = protocol.PortReply(port.address, self._proxy.authority.pem, number=asked.number)
         self._send(reply)
@@ -62,4 +65,5 @@ class HookPorts:
 
 
 def _owner(asked: protocol.OpenPort) -> PageOwner:
-    return PageOwner(page_id=asked.page_id, url=asked.url, host=host_of(asked.url), depth=asked.depth, engine="hook")
+    host = host_of(asked.url) if asked.url else ""
+    return PageOwner(page_id=asked.page_id, url=asked.url, host=host, depth=asked.depth, engine="hook")

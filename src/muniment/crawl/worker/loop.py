@@ -57,6 +57,8 @@ class Worker:
         self._unacknowledged: deque[list[str]] = deque()
         self._tasks = TaskPool(self._work, self._fail)
         self._stop_task: asyncio.Task[None] | None = None
+        self._last_stop: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        """The grace of hooks, once this worker is to end."""
         self._timers: dict[str, asyncio.TimerHandle] = {}
         """Hosts whose next page is not due yet."""
         self._asked = self._asked_lately = self._stopping = False
@@ -118,7 +120,7 @@ class Worker:
         async for batch in self._recorder.batches():
             for report in batch.reports:
                 self._channel.send(report)
-            if batch.pages:
+            if batch.tells:
                 self._finish(batch)
                 await self._channel.drained()
 
@@ -127,7 +129,7 @@ class Worker:
         for cookies in before:
             self._send_finish(FinishBatch([], [], cookies), [])
         news = [new for page in batch.pages for new in page.found.news]
-        finish = FinishBatch(batch.results, news, last, batch.captured, batch.payloads)
+        finish = FinishBatch(batch.results, news, last, batch.captured, batch.payloads, batch.exchanges)
         self._send_finish(finish, [page.claim.host for page in batch.pages])
 
     def _send_finish(self, batch: FinishBatch, hosts: list[str]) -> None:
@@ -217,8 +219,8 @@ class Worker:
             case protocol.SettingsUpdate(settings):
                 self._engine.received(message)
                 self._amend(settings)
-            case protocol.Stop(grace_s):
-                self._tasks_stop(grace_s)
+            case protocol.Stop():
+                self._stop_as_asked(message)
             case protocol.Setup():
                 raise ProtocolError("a second setup")
 
@@ -256,17 +258,22 @@ class Worker:
             timer.cancel()
         self._timers.clear()
 
-    def _tasks_stop(self, grace_s: float) -> None:
+    def _stop_as_asked(self, asked: protocol.Stop) -> None:
+        if not (asked.stay or self._last_stop.done()):
+            self._last_stop.set_result(asked.grace_s)
         if not self._stopping:
             self._stopping = True
-            self._stop_task = asyncio.create_task(self._stop(grace_s))
+            self._stop_task = asyncio.create_task(self._stop(asked.grace_s))
             self._stop_task.add_done_callback(self._stopped)
 
     async def _stop(self, grace_s: float) -> None:
         """Let what is in flight finish within the grace, give the rest back, and seal."""
         self._give_back(self._held.give_back())
-        await asyncio.gather(self._tasks.end(grace_s), self._engine.end_hooks(grace_s))
+        await asyncio.gather(self._tasks.end(grace_s), self._end_hooks())
         self._recorder.close()
+
+    async def _end_hooks(self) -> None:
+        await self._engine.end_hooks(await self._last_stop)
 
     def _stopped(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

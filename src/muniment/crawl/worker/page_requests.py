@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Protocol
@@ -74,6 +75,8 @@ class PageRequests:
         """Those of which the page has permits, or soon will."""
         self._heard = {owner.host}
         """Those of them that are known to have answered."""
+        self._busy: Counter[str] = Counter()
+        """Requests that wait for a host or ask it."""
 
     async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> RequestOutcome:
         """Ask a server, and hand its answer on while it comes."""
@@ -150,8 +153,20 @@ class PageRequests:
 
     async def _in_turn(self, asked: Forwarded, start: Callable[[], bool], follower: _HandOn) -> Exchange | Failure:
         """Forward when the host is not left alone."""
-        held, until, host = self._services.held, monotonic() + _PATIENCE_S, host_of(asked.url)
-        await self._with_permits(host)
+        host = host_of(asked.url)
+        self._busy[host] += 1
+        try:
+            await self._with_permits(host)
+            return await self._forward(asked, host, start, follower)
+        finally:
+            self._busy[host] -= 1
+            if not (self._owner.url or self._busy[host]):
+                self._leave_hosts(host)  # hooks of the crawl may go on as long as it does
+
+    async def _forward(
+        self, asked: Forwarded, host: str, start: Callable[[], bool], follower: _HandOn
+    ) -> Exchange | Failure:
+        held, until = self._services.held, monotonic() + _PATIENCE_S
         held.enter(host)
         try:
             while (wait := held.left_alone_for(host)) <= until - monotonic():
@@ -177,11 +192,13 @@ class PageRequests:
             asked = self._hosts[host] = asyncio.ensure_future(self._services.lend(host, heard))
         await asyncio.shield(asked)
 
-    def _leave_hosts(self) -> None:
-        hosts, self._hosts = list(self._hosts), {}
-        for host in hosts:
+    def _leave_hosts(self, *hosts: str) -> None:
+        """Give back the permits of these hosts, or of all."""
+        left = [host for host in hosts or list(self._hosts) if self._hosts.pop(host, None) is not None]
+        for host in left:
             self._services.held.leave(host)
-        self._services.give_back(hosts)
+            self._busy.pop(host, None)
+        self._services.give_back(left)
 
     def _note_answer(self, exchange: Exchange) -> None:
         """A host's first answer here: it may get more connections than the one that it began with."""

@@ -38,6 +38,8 @@ _MOST_PAGES = 100
 _LONGEST_WAIT_S = 0.05
 _MOST_ASIDES = 32
 """Exchanges that wait to be recorded before their pages, above which their engine waits."""
+_MOST_ROWS = 200
+"""Exchanges of hooks without a page that are reported together."""
 _PAGES_A_TURN = 16
 """Light pages recorded before the loop may look at the network again: 1 or 2 ms, 50 ms when all are of a megabyte."""
 _AT_ONCE = 4 << 20
@@ -59,6 +61,13 @@ class RecordedBatch(Struct, frozen=True):
     """New ones that browsers and hooks asked for, of this batch and of those before it without a page."""
     reports: list[FromWorker]
     """Messages to be sent once the exchanges before them are recorded; they go first."""
+    exchanges: list[ExchangeRow] = []
+    """Where hooks are on: what was recorded and came with no page, when that is much, or all."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether the orchestrator is to hear of it."""
+        return bool(self.pages or self.exchanges)
 
 
 class Recorder:
@@ -138,6 +147,8 @@ class Recorder:
             self._file.send_ends()
             for page in batch:
                 _close(page)
+        if self._rows and self._hooked:
+            yield RecordedBatch([], [], [], self._kept.take_news(), [], self._take_rows())
         await self._file.close()
 
     def close(self) -> None:
@@ -176,7 +187,13 @@ class Recorder:
         await self._file.sync()
         self._kept.synced()
         captured, self._captured = self._captured, []
-        return RecordedBatch(batch, results, captured, self._kept.take_news() if batch else [], reports)
+        alone = self._take_rows() if len(self._rows) >= _MOST_ROWS and self._hooked else []
+        news = self._kept.take_news() if batch or alone else []
+        return RecordedBatch(batch, results, captured, news, reports, alone)
+
+    def _take_rows(self) -> list[ExchangeRow]:
+        rows, self._rows = self._rows, []
+        return rows
 
     async def _known(self, pages: list[Exchange]) -> Known:
         """The earlier captures of what pages and those beside them brought; of these, what is not known here."""

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 __all__ = [
+    "NOWHERE",
     "CapturedPage",
     "HookArtifact",
     "HookBatch",
@@ -58,6 +59,10 @@ class HookNetwork(Struct, frozen=True, array_like=True):
     """Of the proxy: `127.0.0.1:PORT`."""
     certificate: bytes
     """What clients must trust, PEM."""
+
+
+NOWHERE = HookNetwork("127.0.0.1:1", b"")
+"""The network of hooks that are to be recorded while nothing can record them."""
 
 
 class HookPage(Struct, frozen=True, array_like=True):

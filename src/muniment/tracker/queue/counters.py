@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import sub
 
 from msgspec import Struct, structs
 from sqlalchemy import bindparam, select
 
-from muniment.model.page import PageOutcome, PageResult
+from muniment.model.page import ExchangeRow, PageOutcome, PageResult
 from muniment.model.queue import Totals
 from muniment.rules.retry import is_failed
 from muniment.tracker.db.database import BatchInsert, Database, Prepared
@@ -116,19 +116,18 @@ class Counters:
         totals.requisites += 1
         return PageOutcome.REQUISITE
 
-    def add_rows(self, pages: Sequence[PageResult]) -> None:
-        """Add the rows of the index that came with pages."""
+    def add_rows(self, rows: Iterable[ExchangeRow]) -> None:
+        """Add rows of the index."""
         sums = self._counts
-        for page in pages:
-            for _, status, error, length, _ in page.exchanges:
-                sums.payload_bytes += length
-                if error:
-                    sums.errors += 1
-                if 200 <= status < 300:
-                    sums.responses_2xx += 1
-                else:
-                    kind = _CLASSES.get(status // 100, "responses_unknown")
-                    setattr(sums, kind, getattr(sums, kind) + 1)
+        for _, status, error, length, _ in rows:
+            sums.payload_bytes += length
+            if error:
+                sums.errors += 1
+            if 200 <= status < 300:
+                sums.responses_2xx += 1
+            else:
+                kind = _CLASSES.get(status // 100, "responses_unknown")
+                setattr(sums, kind, getattr(sums, kind) + 1)
 
     def write_log(self, pages: Sequence[PageResult], skipped: Sequence[tuple[str, str]]) -> None:
         """Write the log's entries of pages, and of what is left out; the last thing in a transaction."""

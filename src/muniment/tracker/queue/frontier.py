@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from itertools import chain
 from operator import itemgetter
 
 from msgspec import Struct
@@ -244,7 +245,7 @@ class Frontier:
             retries: dict[int, int] = {}
             # first: when another page of this batch brings one nearer, it must show that its children are recorded
             finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
-            self.counters.add_rows(accepted)
+            self.counters.add_rows(chain(*(page.exchanges for page in accepted), batch.exchanges))
             self._db.many(_FINISH, sorted(finishes, key=_page_of))
             waiting = dict(pending)
             if not self._scope.listed:
