@@ -49,6 +49,8 @@ class Forked(subprocess.Popen[str]):
 
     _status: int
     with_children = False
+    closed: tuple[int, ...] = ()
+    """Standard streams that are closed before Python would start."""
 
     @classmethod
     def _stem(cls) -> _Stem:
@@ -58,7 +60,10 @@ class Forked(subprocess.Popen[str]):
         (_, _, _, _, cwd, env, _, _, _, p2cread, p2cwrite, c2pread, c2pwrite, errread, errwrite, *_) = more
         try:
             self.pid, self._status = self._stem().fork(
-                args, str(cwd or Path.cwd()), env, (p2cread, c2pwrite, errwrite), with_children=self.with_children
+                [list(args), str(cwd or Path.cwd()), dict(os.environ if env is None else env)],
+                (p2cread, c2pwrite, errwrite),
+                with_children=self.with_children,
+                closed=self.closed,
             )
             self._child_created = True
         finally:
@@ -87,6 +92,15 @@ class ForkedWithChildren(Forked):
     """One whose workers and index processes are forks of it: they, too, have little to load."""
 
     with_children = True
+
+
+def without(*streams: int) -> type[Forked]:
+    """Forks that have these standard streams closed."""
+
+    class ForkedWithout(Forked):
+        closed = streams
+
+    return ForkedWithout
 
 
 @contextlib.contextmanager
@@ -125,17 +139,19 @@ class _Stem:
 
     def fork(
         self,
-        command: Sequence[str],
-        cwd: str,
-        env: Mapping[str, str] | None,
+        wanted: Sequence[Any],
         streams: Sequence[int],
         *,
-        with_children: bool = False,
+        with_children: bool,
+        closed: Sequence[int],
     ) -> tuple[int, int]:
-        """Fork a process for a command line; its number, and a descriptor that gives its status when it has ended."""
-        wanted = json.dumps([list(command), cwd, dict(os.environ if env is None else env), with_children])
+        """Fork a process for a command line, its directory and environment.
+
+        Its number, and a descriptor that gives its status when it has ended.
+        """
+        message = json.dumps([*wanted, with_children, closed])
         with self._one_at_a_time:
-            socket.send_fds(self._socket, [wanted.encode()], streams)
+            socket.send_fds(self._socket, [message.encode()], streams)
             number, [status], _, _ = socket.recv_fds(self._socket, 64, 1)
         return int(number), status
 
@@ -203,12 +219,17 @@ def _tell_end(pidfd: int, pid: int, teller: int) -> None:
 
 def _become(wanted: list[Any], streams: Sequence[int]) -> list[str]:
     """Have this fork be as if it had just been started."""
-    command, cwd, env, with_children = wanted
+    command, cwd, env, with_children, closed = wanted
     os.setsid()
     os.chdir(cwd)
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    for number in closed:
+        os.close(number)
+        name = ("stdin", "stdout", "stderr")[number]
+        setattr(sys, name, None)
+        setattr(sys, f"__{name}__", None)
     _take(command, env)
     sys.path[0:0] = [cwd]
     if with_children:

@@ -11,9 +11,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.support.gated_site import GatedSite
 
-from forked import ForkedWithChildren
+from forked import ForkedWithChildren, without
 from processes import children
 
 PIPES: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
@@ -52,3 +53,23 @@ def test_a_forked_worker_looks_like_a_started_one(tmp_path: Path) -> None:
     forked = worker_of(ForkedWithChildren, tmp_path)
     shutil.rmtree(tmp_path / "out")
     assert forked == worker_of(subprocess.Popen, tmp_path)
+
+
+OPENED = """
+import os, sys
+opened, streams = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY), (sys.stdin, sys.stdout, sys.stderr)
+os.write(opened, repr([opened, *(one is None for one in streams)]).encode())
+"""
+"""Says which descriptor is the first that is free, and which streams there are."""
+
+
+@pytest.mark.parametrize(
+    ("closed", "script"), [((0,), "<&-"), ((1,), ">&-"), ((1, 2), ">&- 2>&-"), ((0, 1, 2), "<&- >&- 2>&-")]
+)
+def test_a_fork_without_streams_is_like_a_program_without(closed: tuple[int, ...], script: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OPENED]
+    with without(*closed)([*command, "forked"], cwd=tmp_path, **PIPES) as process:
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    subprocess.run(["sh", "-c", f'"$@" {script}', "sh", *command, "started"], cwd=tmp_path, check=True)
+    assert (tmp_path / "forked").read_text() == (tmp_path / "started").read_text()

@@ -24,6 +24,7 @@ import pyte
 import pytest
 from tests.support.gated_site import GatedSite
 
+from forked import Forked
 from muniment.clock import now_ms
 from muniment.control.processes import find
 from muniment.errors import UsageError
@@ -44,13 +45,15 @@ def launch() -> type[subprocess.Popen[str]]:
 def ours(muniment: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """`ours("tree")` → what `muniment process tree --json` says of the processes of this test."""
     muniment.environ["MUNIMENT_PROCESSES"] = str(tmp_path / "kept")
+    asker = type(muniment)(tmp_path, Forked, muniment.environ)
 
     def told(*arguments: object) -> Any:
-        done = muniment("process", *arguments, "--json")
+        done = asker("process", *arguments, "--json")
         assert (done.code, done.stderr) == (0, ""), done
         return json.loads(done.stdout)
 
     yield told
+    asker.end_all()
 
 
 def crawling(site: GatedSite) -> None:

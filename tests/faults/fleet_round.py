@@ -26,7 +26,7 @@ from typing import Any
 
 import psycopg
 import pyarrow.parquet as pq
-from tests.support.fleet import Fleet, frozen
+from tests.support.fleet import Fleet, Launch, frozen
 from tests.support.maze import write_maze
 from tests.support.nginx import Nginx
 from tests.support.postgres import Postgres
@@ -116,8 +116,18 @@ class ServerSite:
 class FleetRound:
     """One round; `run` gives its verdict."""
 
-    def __init__(self, seed: int, work: Path, *, pages: int = 800, pipelines: int = 4, servers: int = 2) -> None:
-        self.verdict = Verdict(seed)
+    def __init__(
+        self,
+        seed: int,
+        work: Path,
+        *,
+        pages: int = 800,
+        pipelines: int = 4,
+        servers: int = 2,
+        launch: Launch = subprocess.Popen,
+    ) -> None:
+        """`launch` starts what needs no clock of its own."""
+        self.verdict, self._launch = Verdict(seed), launch
         self._work, self._pages, self._count, self._server_count = work, pages, pipelines, servers
         self._blows = draw(seed)
         self._undo: list[tuple[float, Callable[[], None]]] = []
@@ -131,7 +141,7 @@ class FleetRound:
             stack.enter_context(self._site.server)
             self._postgres = stack.enter_context(Postgres())
             place = ("--database", self._postgres.create("fleet"))
-            fleet = Fleet(self._work / "fleet", place, lease_s=LEASE_S, apart_s=SECOND_CLOCK_S)
+            fleet = Fleet(self._work / "fleet", place, lease_s=LEASE_S, apart_s=SECOND_CLOCK_S, launch=self._launch)
             self._fleet = stack.enter_context(fleet)
             self._begin()
             self._work_through(began)

@@ -15,6 +15,8 @@ from fleet_round import ServerSite
 from tests.support.fleet import Fleet, wait_for
 from tests.support.postgres import Postgres
 
+from forked import ForkedWithChildren
+
 PAGES = 60
 """Of each of six hosts."""
 
@@ -56,7 +58,7 @@ class InDatabase:
 def test_a_restored_tracker_loses_no_page(kind: str, tmp_path: Path, postgres: Postgres) -> None:
     site = ServerSite(tmp_path / "site", PAGES)
     tracker = InFile(tmp_path) if kind == "sqlite" else InDatabase(postgres)
-    with site.server, Fleet(tmp_path / "work", tracker.place, lease_s=10) as fleet:
+    with site.server, Fleet(tmp_path / "work", tracker.place, lease_s=10, launch=ForkedWithChildren) as fleet:
         server = fleet.serve()
         fleet.pipeline("--workers", "1")
         # so slow that most of it is left when the backup has been taken, however busy the machine is

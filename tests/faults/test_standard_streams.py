@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.gated_site import GatedSite
 
+from forked import without
 from muniment.archive.check.directory import check
 
 JSON = "--json"
@@ -55,13 +56,37 @@ ANSWERS = (
 def test_an_answer_that_has_no_room_is_one_line(crawled: Path, command: tuple[str, ...], more: tuple[str, ...]) -> None:
     if command[0].startswith("--"):
         more = ()
-    done = shell('"$@" > /dev/full', *command, *more, cwd=crawled)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
-    assert "No space left on device" in done.stderr
-    assert done.stderr.startswith('{"error":' if more else "muniment: ")
+    if more:
+        code, said = forked((*command, *more), ">/dev/full", crawled)
+    else:
+        done = shell('"$@" > /dev/full', *command, cwd=crawled)
+        code, said = done.returncode, done.stderr
+    assert (code, said.count("\n")) == (1, 1), said
+    assert "No space left on device" in said
+    assert said.startswith('{"error":' if more else "muniment: ")
 
 
-CLOSED_OR_FULL = ("<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full")
+CLOSED_OR_FULL = {
+    "<&-": (0,),
+    ">&-": (1,),
+    "2>&-": (2,),
+    ">&- 2>&-": (1, 2),
+    "<&- >&- 2>&-": (0, 1, 2),
+    "2>/dev/full": (),
+}
+"""How a shell says it, and what is closed then."""
+
+
+def forked(command: tuple[str, ...], streams: str, cwd: Path) -> tuple[int, str]:
+    """The same without a shell, in a fork."""
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        out = full if streams == ">/dev/full" else subprocess.PIPE
+        err = full if streams == "2>/dev/full" else subprocess.PIPE
+        words = [sys.executable, "-m", "muniment", *command]
+        launch = without(*CLOSED_OR_FULL.get(streams, ()))
+        with launch(words, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err, text=True) as process:
+            _, stderr = process.communicate(timeout=60)
+    return process.returncode, stderr or ""
 
 
 @pytest.mark.parametrize("streams", CLOSED_OR_FULL)
@@ -69,8 +94,10 @@ CLOSED_OR_FULL = ("<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full
 def test_streams_that_are_closed_or_full_change_no_exit_code(
     crawled: Path, command: tuple[str, ...], streams: str
 ) -> None:
-    done = shell(f'"$@" {streams}', *command, cwd=crawled)
-    assert (done.returncode, done.stderr) == (0, ""), done
+    if command[0] == "check":
+        done = shell(f'"$@" {streams}', *command, cwd=crawled)
+        assert (done.returncode, done.stderr) == (0, ""), done
+    assert forked(command, streams, crawled) == (0, "")
 
 
 @pytest.mark.parametrize("streams", CLOSED_OR_FULL)

@@ -16,7 +16,7 @@ import psutil
 from tests.support.nginx import free_port
 from tests.support.relay import Relay
 
-__all__ = ["Fleet", "Member", "frozen"]
+__all__ = ["Fleet", "Launch", "Member", "frozen"]
 
 CLOCK = """
 import os, time
@@ -123,13 +123,13 @@ class Fleet:
         delay_s: float = 0.0,
         launch: Launch = subprocess.Popen,
     ) -> None:
-        """`launch` starts what needs no clock of its own."""
+        """`launch` starts members and commands that need no clock of their own."""
         self.servers: list[Member] = []
         self.relays: list[Relay] = []
         """One before each server."""
         self.pipelines: list[Member] = []
         self._work, self._place, self._lease_s, self._apart_s = work, place, lease_s, apart_s
-        self._delay_s, self._launch = delay_s, subprocess.Popen if apart_s else launch
+        self._delay_s, self._launch = delay_s, launch
         self._stack = contextlib.ExitStack()
         self.token = ""
         """Of an operator who may do everything."""
@@ -154,7 +154,7 @@ class Fleet:
         number, port = len(self.servers), free_port()
         command = ["serve", *self._place, "--listen", f"127.0.0.1:{port}", "--lease", str(self._lease_s)]
         log = self._work / f"server-{number}.log"
-        server = Member([*command, "--allow-private", *options], self._environment(number), log, self._launch)
+        server = self._member([*command, "--allow-private", *options], number, log)
         server.start()
         self.servers.append(server)
         relay = Relay(("127.0.0.1", port), delay_s=self._delay_s)
@@ -172,9 +172,8 @@ class Fleet:
         number = len(self.pipelines)
         token = self.ask("pipelines", "add", f"p{number}")
         command = ["pipeline", self.url(server), "-o", str(self.directory(number)), "--allow-private"]
-        environment = {**self._environment(number), "MUNIMENT_TOKEN": token}
         log = self._work / f"p{number}.log"
-        pipeline = Member([*command, "--min-free", "0", *options], environment, log, self._launch)
+        pipeline = self._member([*command, "--min-free", "0", *options], number, log, MUNIMENT_TOKEN=token)
         pipeline.start()
         self.pipelines.append(pipeline)
         return pipeline
@@ -206,21 +205,28 @@ class Fleet:
             raise RuntimeError(f"{' '.join(command)}: {process.returncode}: {stderr.strip()}")
         return stdout.strip()
 
+    def _member(self, command: list[str], number: int, log: Path, **environ: str) -> Member:
+        # Python sets the clock when it starts
+        launch = subprocess.Popen if self._ahead_s(number) else self._launch
+        return Member(command, {**self._environment(number), **environ}, log, launch)
+
+    def _ahead_s(self, number: int) -> int:
+        return self._apart_s if number % 2 else 0
+
     def _environment(self, number: int) -> dict[str, str]:
-        ahead = self._apart_s if number % 2 else 0
         home = self._work / "home"
         home.mkdir(exist_ok=True)
         path = f"{self._work / 'clock'}:{os.environ.get('PYTHONPATH', '')}"
-        mine = {"PYTHONPATH": path, "CLOCK_AHEAD_S": str(ahead), "MUNIMENT_PROCESSES": str(home)}
+        mine = {"PYTHONPATH": path, "CLOCK_AHEAD_S": str(self._ahead_s(number)), "MUNIMENT_PROCESSES": str(home)}
         return {**os.environ, **mine}
 
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = 60) -> None:
-    """Wait until it is true; raises TimeoutError."""
+    """Wait until it is true; raises TimeoutError. Where a look takes long, there are fewer."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while (begun := time.monotonic()) < end:
         with contextlib.suppress(OSError):
             if condition():
                 return
-        time.sleep(0.05)
+        time.sleep(min(0.5, max(0.05, 2 * (time.monotonic() - begun))))
     raise TimeoutError(what)

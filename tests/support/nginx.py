@@ -138,6 +138,8 @@ class Nginx:
         self._stack = contextlib.ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
         self._home = Path()
+        self._read: list[LoggedRequest] = []
+        self._read_bytes = 0
 
     @property
     def url(self) -> str:
@@ -195,8 +197,14 @@ class Nginx:
     def requests(self) -> list[LoggedRequest]:
         """Every request answered so far, in the order in which responses ended."""
         path = self._home / "access.log"
-        text = path.read_text(encoding="utf-8", errors="surrogateescape") if path.exists() else ""
-        return [_parse_line(line) for line in text.split("\n")[:-1]]
+        if path.exists():
+            with path.open("rb") as log:
+                log.seek(self._read_bytes)
+                lines, newline, _ = log.read().rpartition(b"\n")
+            if newline:
+                self._read_bytes += len(lines) + 1
+                self._read.extend(map(_parse_line, lines.decode("utf-8", "surrogateescape").split("\n")))
+        return list(self._read)
 
     def wait_requests(self, count: int, seconds: float = 5.0) -> list[LoggedRequest]:
         """The log once it holds `count` requests, or as it is when the time is over: nginx logs after it has sent."""
