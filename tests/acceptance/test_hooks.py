@@ -125,6 +125,20 @@ def test_a_hook_gets_the_recorded_page_and_nothing_of_the_operator(
     assert not (folder.parent / "muniment_body").exists()
 
 
+def test_what_hooks_put_in_place_of_a_body_goes_and_nothing_that_it_leads_to(
+    muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "output.html").write_text("mine")
+    moved = f'cd "$SNAP_DIR"; mkdir -p muniment_body/more/less; rm -r muniment_dom; ln -s {outside} muniment_dom'
+    hook(plugins, "move", "on_Snapshot__1_move.sh", moved)
+    crawl(muniment, site, plugins, tmp_path / "out")
+    left = sorted(path.name for path in page_folder(tmp_path / "out").iterdir())
+    assert left == ["move", "page.json"]
+    assert (outside / "output.html").read_text() == "mine"
+
+
 class _AnyPage(dict[str, Any]):
     """Every path has a page."""
 

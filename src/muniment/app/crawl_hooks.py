@@ -63,12 +63,12 @@ async def crawl_hooks(
     """The hooks of a run, begun; None without hooks. Raises MunimentError."""
     if taken.hooks is None or opened.hooks is None:
         return None
-    from muniment.app.hooks import new_supervisor  # noqa: PLC0415  (a crawl without hooks needs none of it)
+    from muniment.app.hooks import new_supervisor, worker_launch  # noqa: PLC0415  (a crawl without hooks needs none of it)
     from muniment.crawl.hooks.ports import PagePorts  # noqa: PLC0415  (as above)
 
     inside = taken.place.directory.resolve() == taken.out.resolve()
     supervisor = new_supervisor(
-        *(opened.hooks, taken.hooks, taken.registry, taken.locks, events),
+        *(opened.hooks, taken.hooks, worker_launch(taken.locks, taken.registry), events),
         ("" if inside else str(taken.place.directory), taken.place.database),
         private=taken.private,
         held=lambda: limits.held or limits.short_of_room,

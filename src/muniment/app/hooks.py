@@ -1,19 +1,27 @@
-"""Hooks of a run: planned before anything is fetched, run beside it, and their tables written at its end."""
+"""Hooks of a run: planned before anything is fetched, run beside it, and their tables written at its end.
+
+For those over captured pages the worker starts here, while `hooks_run` is loaded.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
 from muniment import __version__
+from muniment.archive.index.journal import CAPTURES, PARTS
 from muniment.control.hook_settings import given_settings
 from muniment.control.hooks import HookChoice, HookSet
+from muniment.control.privacy import is_private, keep_private
+from muniment.control.tracker_location import tracker_place
 from muniment.crawl.hooks.messages import HookLimits, HookSetup, Mode, PlannedHook
 from muniment.crawl.hooks.ports import PagePorts
 from muniment.crawl.hooks.supervisor import HookQueue, HookSupervisor
@@ -21,7 +29,9 @@ from muniment.crawl.ports import Events
 from muniment.errors import UsageError
 from muniment.http.user_agent import agent_text
 from muniment.model.hooks.plugins import HookFile
-from muniment.procs.children.launch import launch_worker
+from muniment.model.place import TrackerPlace
+from muniment.procs.children.launch import LaunchedWorker, launch_worker
+from muniment.procs.lock import lock_both
 from muniment.procs.platform.identity import here
 from muniment.procs.registry import ProcessRegistry
 from muniment.rules.hooks.environment import handed_on
@@ -29,9 +39,20 @@ from muniment.rules.hooks.pages import included
 from muniment.settings.environment import own_variables, processes_directory
 from muniment.settings.hooks import HookOptions
 from muniment.settings.option_table import Settings
-from muniment.tracker.stores.hooks import HookStore
 
-__all__ = ["HookPlan", "keep_tables", "new_supervisor", "plan_hooks"]
+if TYPE_CHECKING:
+    from muniment.tracker.stores.hooks import HookStore
+
+__all__ = [
+    "CapturedPages",
+    "HookHands",
+    "HookPlan",
+    "hook_hands",
+    "keep_tables",
+    "new_supervisor",
+    "plan_hooks",
+    "worker_launch",
+]
 
 _LONGEST_S = 12 * 3600.0
 _log = logging.getLogger(__name__)
@@ -44,6 +65,26 @@ class HookPlan(Struct, frozen=True):
     wanted: Callable[[str], bool]
     recorded: bool = True
     """What hooks fetch is recorded."""
+
+
+class CapturedPages(Struct, frozen=True, kw_only=True):
+    """The pages that hooks run over."""
+
+    out: Path
+    urls: frozenset[str] = frozenset()
+    """Only those of these URLs; empty for all."""
+    command_line: str = ""
+    """Secrets masked."""
+
+
+class HookHands(Struct, frozen=True):
+    """What a run over captured pages works with."""
+
+    registry: ProcessRegistry
+    place: TrackerPlace
+    locks: list[int]
+    launch: Callable[[], LaunchedWorker]
+    """Gives the worker of hooks, and another one each time that it is asked again."""
 
 
 def plan_hooks(
@@ -141,11 +182,15 @@ def _planned(chosen: HookSet, hook: HookFile, options: HookOptions) -> PlannedHo
     )
 
 
+def worker_launch(locks: Sequence[int], registry: ProcessRegistry) -> Callable[[], LaunchedWorker]:
+    """What launches the worker of hooks."""
+    return partial(launch_worker, *locks, registry=registry, label="hooks", command="hook-worker")
+
+
 def new_supervisor(
     queue: HookQueue,
     plan: HookPlan,
-    registry: ProcessRegistry,
-    locks: Sequence[int],
+    launch: Callable[[], LaunchedWorker],
     events: Events,
     state: tuple[str, str],
     *,
@@ -156,7 +201,6 @@ def new_supervisor(
 ) -> HookSupervisor:
     """The supervisor of a run; `state` is where the rows of its processes are: a directory, or a database."""
     setup = structs.replace(plan.setup, state=state[0], database=state[1], private=private)
-    launch = partial(launch_worker, *locks, registry=registry, label="hooks", command="hook-worker")
     return HookSupervisor(queue, launch, setup, events, held, failed, ports)
 
 
@@ -166,3 +210,35 @@ def keep_tables(store: HookStore, out: Path) -> None:
 
     if store.used:
         write_tables(out, store.results(), store.artifacts())
+
+
+@contextmanager
+def hook_hands(out: Path, registry: ProcessRegistry) -> Iterator[HookHands]:
+    """Lock a directory with captured pages, and launch the worker of hooks. Raises MunimentError."""
+    if not (out / CAPTURES).exists() and not (out / PARTS).is_dir():
+        raise UsageError(f"{out} holds no index of captures")
+    place = tracker_place(out)
+    if place.server:
+        raise UsageError(f"{out} is of a pipeline: run hooks over a copy of it")
+    if is_private(out):
+        keep_private()
+    locks = [lock.descriptor for lock in lock_both(out, place.directory)]
+    try:
+        with _early(worker_launch(locks, registry)) as launch:
+            yield HookHands(registry, place, locks, launch)
+    finally:
+        for lock in locks:
+            os.close(lock)
+
+
+@contextmanager
+def _early(launch: Callable[[], LaunchedWorker]) -> Iterator[Callable[[], LaunchedWorker]]:
+    """Launch a worker now, for who asks for one later; ended when nobody does."""
+    waiting = [launch()]
+    try:
+        yield lambda: waiting.pop() if waiting else launch()
+    finally:
+        for launched in waiting:
+            launched.channel.close()
+            launched.process.kill()
+            launched.process.wait()

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvloop
 from msgspec import Struct
 
-from muniment.app.crawl_hooks import attended
-from muniment.app.hook_recording import HookRecording, RecordingPlace, open_recording
-from muniment.app.hooks import HookPlan, keep_tables, new_supervisor
+from muniment.app.hooks import CapturedPages, HookHands, HookPlan, keep_tables, new_supervisor
 from muniment.app.signals import stopped_by_signals
 from muniment.archive.event_log import EventLog
-from muniment.archive.index.journal import CAPTURES, PARTS
-from muniment.control.privacy import is_private, keep_private
-from muniment.control.tracker_location import tracker_place
+from muniment.control.privacy import is_private
 from muniment.crawl.events import Publisher
 from muniment.crawl.hooks.ports import PagePorts
 from muniment.crawl.hooks.supervisor import HookSupervisor
-from muniment.crawl.orchestrator.limits import no_room
 from muniment.crawl.ports import Events
-from muniment.crawl.progress import RunOutcome
 from muniment.errors import DiskFullError, MunimentError, UsageError
 from muniment.model.event import EventBatch, HookEvent, StopEvent
 from muniment.model.hooks.runs import HookPage
 from muniment.model.place import TrackerPlace
 from muniment.model.url import host_of
 from muniment.procs.children.launch import most_descriptors
-from muniment.procs.lock import EVENTS_FILE, lock_both
-from muniment.procs.registry import ProcessRegistry
+from muniment.procs.lock import EVENTS_FILE
 from muniment.settings.option_table import defaults
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
@@ -42,7 +35,11 @@ from muniment.tracker.hooks.queue import JobHooks
 from muniment.tracker.jobs.store import find_job
 from muniment.tracker.stores.hooks import HookStore
 
-__all__ = ["CapturedPages", "HooksDone", "run_hooks"]
+if TYPE_CHECKING:
+    from muniment.app.hook_recording import HookRecording
+    from muniment.crawl.progress import RunOutcome
+
+__all__ = ["HooksDone", "carry_out"]
 
 _ALONE = "hooks.sqlite"
 _AT_ONCE = 1000
@@ -59,37 +56,16 @@ class HooksDone(Struct, frozen=True):
     stopped: bool
 
 
-class CapturedPages(Struct, frozen=True, kw_only=True):
-    """The pages that hooks run over."""
-
-    out: Path
-    urls: frozenset[str] = frozenset()
-    """Only those of these URLs; empty for all."""
-    command_line: str = ""
-    """Secrets masked."""
-
-
-def run_hooks(plan: HookPlan, pages: CapturedPages, registry: ProcessRegistry) -> HooksDone:
-    """Run hooks over the pages of a directory. Raises MunimentError."""
-    out = pages.out
-    if not (out / CAPTURES).exists() and not (out / PARTS).is_dir():
-        raise UsageError(f"{out} holds no index of captures")
-    place = tracker_place(out)
-    if place.server:
-        raise UsageError(f"{out} is of a pipeline: run hooks over a copy of it")
-    if is_private(out):
-        keep_private()
-    locks = lock_both(out, place.directory)
+def carry_out(plan: HookPlan, pages: CapturedPages, hands: HookHands) -> HooksDone:
+    """Run hooks over the pages of a locked directory. Raises MunimentError."""
     try:
-        with _database(out, place) as db:
+        with _database(pages.out, hands.place) as db:
             most_descriptors()
-            run = _Run(plan, pages, registry, db, [lock.descriptor for lock in locks])
-            return uvloop.run(run.carry_out())
+            return uvloop.run(_Run(plan, pages, hands, db).carry_out())
     except DiskFullError as error:
-        raise no_room(error, out, place.directory, defaults("crawl")) from error
-    finally:
-        for lock in locks:
-            os.close(lock.descriptor)
+        from muniment.crawl.orchestrator.limits import no_room  # noqa: PLC0415  (only recording needs more of it)
+
+        raise no_room(error, pages.out, hands.place.directory, defaults("crawl")) from error
 
 
 @contextmanager
@@ -123,10 +99,8 @@ class _SomePages:
 class _Run:
     """One run over captured pages."""
 
-    def __init__(
-        self, plan: HookPlan, pages: CapturedPages, registry: ProcessRegistry, db: Database, locks: list[int]
-    ) -> None:
-        self._plan, self._pages, self._registry, self._db, self._locks = plan, pages, registry, db, locks
+    def __init__(self, plan: HookPlan, pages: CapturedPages, hands: HookHands, db: Database) -> None:
+        self._plan, self._pages, self._hands, self._db = plan, pages, hands, db
         job = find_job(db)
         self._store = HookStore(db, job.job_id if job else 1, plan.wanted)
         self._queue = _SomePages(JobHooks(db, self._store.job_id, self._store))
@@ -137,7 +111,7 @@ class _Run:
 
     async def carry_out(self) -> HooksDone:
         """Run what is to be run. Raises MunimentError."""
-        log = EventLog(self._locks[0], Path(self._plan.setup.out) / EVENTS_FILE)
+        log = EventLog(self._hands.locks[0], Path(self._plan.setup.out) / EVENTS_FILE)
         with closing(Publisher()) as events:
             events.listen(log.take)
             events.listen(self._count)
@@ -150,7 +124,7 @@ class _Run:
 
     def _supervisor(self, events: Events, recording: HookRecording | None = None) -> HookSupervisor:
         return new_supervisor(
-            *(self._queue, self._plan, self._registry, self._locks, events, ("", "")),
+            *(self._queue, self._plan, self._hands.launch, events, ("", "")),
             private=is_private(self._pages.out),
             held=(lambda: False) if recording is None else (lambda: recording.limits.short_of_room),
             failed=self._fail,
@@ -186,11 +160,14 @@ class _Run:
 
     async def _recorded(self, events: Events) -> int:
         """What hooks fetch is recorded; how many pages there are."""
+        from muniment.app.crawl_hooks import attended  # noqa: PLC0415  (without recording none of it is needed)
+        from muniment.app.hook_recording import RecordingPlace, open_recording  # noqa: PLC0415  (as above)
+
         pages, keys = self._pages, self._queue_pages()
         place = RecordingPlace(
             out=pages.out.absolute(),
-            locks=self._locks,
-            registry=self._registry,
+            locks=self._hands.locks,
+            registry=self._hands.registry,
             private=is_private(pages.out),
             command_line=pages.command_line,
         )

@@ -155,8 +155,8 @@ def entry() -> NoReturn:
     """Run the command line and leave at once: to free each object of a large crawl first would take a while."""
     # What a batch of pages brings is more than the 700 objects after which Python looks for circles by default.
     gc.set_threshold(50_000, 20, 100)
-    if sys.argv[1:2] == ["index"]:
-        # Where numpy is installed pyarrow loads it, which takes longer than pyarrow itself; an index needs none of it.
+    if sys.argv[1:2] in (["index"], ["hooks"]):
+        # Where numpy is installed pyarrow loads it, which takes longer than pyarrow itself; these need none of it.
         sys.modules["numpy"] = None  # type: ignore[assignment]
     _prepare_streams(as_json=wants_json(sys.argv[1:]))
     code: object = 1

@@ -117,8 +117,7 @@ def run(
     **given: Any,
 ) -> int:
     """Run hooks over the pages that a directory holds, without fetching them: those that a page has not had yet."""
-    from muniment.app.hooks import plan_hooks  # noqa: PLC0415  (looking at hooks needs none of it)
-    from muniment.app.hooks_run import CapturedPages, run_hooks  # noqa: PLC0415  (as above)
+    from muniment.app.hooks import CapturedPages, hook_hands, plan_hooks  # noqa: PLC0415  (looking at hooks needs none)
 
     options = read_hook_options(given)
     if not options.hooks:
@@ -129,7 +128,10 @@ def run(
     plan = plan_hooks(options, defaults("crawl"), out, min(wanted, default=""), mode)
     assert plan is not None
     told = shlex.join(["muniment", *told_command(sys.argv[1:])])
-    done = run_hooks(plan, CapturedPages(out=out, urls=wanted, command_line=told), invocation.row.registry)
+    with hook_hands(out, invocation.row.registry) as hands:
+        from muniment.app.hooks_run import carry_out  # noqa: PLC0415  (while the worker starts)
+
+        done = carry_out(plan, CapturedPages(out=out, urls=wanted, command_line=told), hands)
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
     elif not quiet:

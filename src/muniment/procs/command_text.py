@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from muniment.model.mask import MASK, mask_of, redact
 
@@ -59,7 +60,13 @@ def _masked(argument: str) -> str:
 def told_environment(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The variables that say how a process ran; all others may hold secrets and are left out."""
     told = ((name, value) for name, value in sorted(environment.items()) if _TOLD.fullmatch(name))
-    return tuple((name, MASK if _is_secret(name) else plain_text(redact(value))) for name, value in told)
+    return tuple((name, MASK if _is_secret(name) else _told_value(value)) for name, value in told)
+
+
+@lru_cache(256)
+def _told_value(value: str) -> str:
+    """A value that may be shown; commands that are launched one after the other have most of them in common."""
+    return plain_text(redact(value))
 
 
 def script_of(command: Iterable[str], directory: str) -> str:

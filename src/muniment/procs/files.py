@@ -19,7 +19,7 @@ from msgspec import Struct
 from muniment.model.process import Output, Process, ProcessEnding
 from muniment.procs.command_text import plain_text, script_of
 
-__all__ = ["KEPT", "STREAMS", "ProcessFiles", "ShimReport", "remove_profile", "summary"]
+__all__ = ["KEPT", "STREAMS", "ProcessFiles", "ShimReport", "remove_profile", "shim_report", "summary"]
 
 STREAMS = ("stdout", "stderr")
 KEPT = 4096
@@ -48,13 +48,13 @@ class ProcessFiles:
     def make(self, command: Iterable[str], pwd: str) -> None:
         """Make the directory and the script that shows the command, which has its secrets masked. Raises OSError."""
         self.directory.mkdir(mode=0o700, parents=True)
-        script = self.directory / "cmd.sh"
-        script.write_text(script_of(command, pwd), "utf-8", "replace")
-        script.chmod(0o700)
+        script = os.open(f"{self.directory}/cmd.sh", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o700)
+        with os.fdopen(script, "wb") as file:
+            file.write(script_of(command, pwd).encode("utf-8", "replace"))
 
     def open_output(self, stream: str) -> int:
         """A descriptor that a process writes its output to. Raises OSError."""
-        return os.open(self.directory / f"{stream}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return os.open(f"{self.directory}/{stream}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def note_pid(self, pid: int) -> None:
         """Write the number of a process that has no shim."""
@@ -63,11 +63,7 @@ class ProcessFiles:
 
     def kept(self) -> ShimReport | None:
         """The report of a shim when its command started; None without one."""
-        words = self._read("process.pid").split()
-        if len(words) != 6 or not all(map(bytes.isdigit, words)):
-            return None
-        pid, ticks, *shims = map(int, words)
-        return ShimReport(pid, ticks, tuple(zip(shims[::2], shims[1::2], strict=True)))
+        return shim_report(self._read("process.pid"))
 
     def ending(self) -> ProcessEnding | None:
         """The report of a shim when its command had ended."""
@@ -78,7 +74,7 @@ class ProcessFiles:
 
     def _read(self, name: str) -> bytes:
         try:
-            return (self.directory / name).read_bytes()
+            return _content(f"{self.directory}/{name}")
         except OSError:
             return b""
 
@@ -90,12 +86,11 @@ class ProcessFiles:
         return stdout, stderr
 
     def _conclude(self, stream: str) -> Output:
-        path = self.directory / f"{stream}.log"
+        path = f"{self.directory}/{stream}.log"
         try:
-            size = path.stat().st_size
-            if size <= _SMALL:
-                return summary(path.read_bytes())
-            return _compressed(path)
+            if os.stat(path).st_size <= _SMALL:  # noqa: PTH116  (of every command)
+                return summary(_content(path))
+            return _compressed(Path(path))
         except FileNotFoundError:
             return self._concluded(stream)
         except OSError:
@@ -117,6 +112,24 @@ class ProcessFiles:
         with suppress(FileNotFoundError):
             return gzip.GzipFile(path.with_name(f"{path.name}.gz"), "rb")  # type: ignore[return-value]
         return io.BytesIO()
+
+
+def shim_report(text: bytes) -> ShimReport | None:
+    """The report of a shim in a text; None where there is none."""
+    words = text.split()
+    if len(words) != 6 or not all(map(bytes.isdigit, words)):
+        return None
+    pid, ticks, *shims = map(int, words)
+    return ShimReport(pid, ticks, tuple(zip(shims[::2], shims[1::2], strict=True)))
+
+
+def _content(path: str) -> bytes:
+    """The bytes of a small file. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return b"".join(iter(lambda: os.read(descriptor, _CHUNK), b""))
+    finally:
+        os.close(descriptor)
 
 
 def summary(data: bytes) -> Output:

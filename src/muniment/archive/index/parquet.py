@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from muniment.archive.durable import archive_error, remove, rename, sync_path
@@ -236,6 +235,8 @@ def groups_with(file: pq.ParquetFile, column: str, values: Sequence[str]) -> lis
 
 
 def _has(column: pa.ChunkedArray[Any], wanted: pa.Array[Any]) -> bool:
+    import pyarrow.compute as pc  # noqa: PLC0415  (slow to import, and for whole tables not needed)
+
     return bool(pc.any(pc.is_in(column, value_set=wanted)).as_py())
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
 
 from muniment.archive.index.journal import PART_SUFFIX, PARTS, SUFFIX, journal_path
@@ -82,6 +81,8 @@ def rows(out: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordB
 
 def rows_with(out: Path, column: str, values: Sequence[str], columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The rows of a directory that have one of some values in a column; of most others that column alone is read."""
+    import pyarrow.compute as pc  # noqa: PLC0415  (slow to import, and for whole tables not needed)
+
     for source in sources(out):
         for batch in batches(source, columns, (column, values)):
             yield from batch.filter(pc.is_in(batch.column(column), value_set=pa.array(values))).to_pylist()

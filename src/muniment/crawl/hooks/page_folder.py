@@ -94,8 +94,25 @@ class PageFolder:
 
     def clear(self) -> None:
         """Remove body, text and certificate."""
-        for path in (self.body.parent, self._dom.parent):
-            with suppress(OSError):
-                shutil.rmtree(path)
+        for path in (self.body, self._dom):
+            _remove(path.parent, path.name)
         if self._trust is not None:
             self._trust.clear()
+
+
+def _remove(folder: Path, name: str) -> None:
+    """Remove a folder that has one file, as a rule; what a hook has put in its place is not followed."""
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        with suppress(OSError):
+            folder.unlink()
+        return
+    try:
+        os.unlink(name, dir_fd=held)
+        os.rmdir(folder)  # noqa: PTH106  (of every page)
+    except OSError:  # hooks have changed it
+        with suppress(OSError):
+            shutil.rmtree(folder)
+    finally:
+        os.close(held)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from muniment.crawl.hooks.messages import HookSetup, PlannedHook
 from muniment.crawl.hooks.record_handler import HookRecordHandler, RunSettings
-from muniment.model.hooks.runs import HookArtifact, HookBatch, HookResult, PriorTry
+from muniment.model.hooks.runs import HookBatch, HookResult, PriorTry
 from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.hooks.hook_process import HookCommand, HookProcess
-from muniment.procs.hooks.left_files import FolderState, artifacts, folder_state
+from muniment.procs.hooks.left_files import artifacts
 from muniment.procs.hooks.tree_watch import TreeWatch
 from muniment.procs.registry import ProcessRegistry
 from muniment.rules.hooks.environment import page_context, with_folders
@@ -200,7 +200,10 @@ class HookRunner:
         self._running.discard(run)
         directory = target.folder / hook.plugin
         below = directory.relative_to(self._out).as_posix()
-        changed, listed = await asyncio.to_thread(self._left, directory, below, hook.plugin, run.before)
+        changed = {path: state[0] for path, state in run.after.items() if run.before.get(path) != state}
+        listed = []
+        if run.after:
+            listed = await asyncio.to_thread(artifacts, directory, below, target.url, hook.plugin, run.before)
         output.flush()
         await output.sent()
         end = TryEnd(run.ending.exit_code, run.cut, run.asked, bool(changed), run.text)
@@ -237,11 +240,3 @@ class HookRunner:
         )
         await self._report(HookBatch(target.key, target.url, [], [result], {hook.plugin: listed}))
         return status == "failed" and run.cut != "stopped"
-
-    def _left(
-        self, directory: Path, below: str, plugin: str, before: FolderState
-    ) -> tuple[dict[str, int], list[HookArtifact]]:
-        """Bytes of each file that is new or changed, and all files that are there."""
-        after = folder_state(directory)
-        changed = {path: state[0] for path, state in after.items() if before.get(path) != state}
-        return changed, artifacts(directory, below, self.target.url, plugin, before)

@@ -43,6 +43,11 @@ class ForkedShim:
         """Minus the signal's number when killed; that of SIGKILL when nobody has seen its end."""
 
     @property
+    def report(self) -> bytes:
+        """What it has said of its command when that began; something else when that cannot be run."""
+        return self._said.partition(b"\n")[2].partition(b"\n")[0]
+
+    @property
     def is_over(self) -> bool:
         """Whether it has said itself that nothing of its command is left."""
         return self.returncode is not None and shim_server.OVER in self._said

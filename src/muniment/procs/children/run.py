@@ -23,7 +23,7 @@ from muniment.procs import shim, stop_timeouts
 from muniment.procs.children.child import Child
 from muniment.procs.children.fork_server import ForkedShim, ForkServer
 from muniment.procs.children.launch import spawn
-from muniment.procs.files import STREAMS, ProcessFiles
+from muniment.procs.files import STREAMS, ProcessFiles, shim_report
 from muniment.procs.platform.identity import look, send
 from muniment.procs.registry import ProcessEntry, ProcessPlan, ProcessRegistry
 from muniment.procs.stop import is_alive, kill_strays
@@ -40,9 +40,9 @@ class _SpawnedShim(Child):
 
     is_over = False
 
-    def __init__(self, spawned: subprocess.Popen[bytes], lifeline: socket.socket) -> None:
+    def __init__(self, spawned: subprocess.Popen[bytes], lifeline: socket.socket, report: bytes) -> None:
         super().__init__(spawned)
-        self.lifeline = lifeline
+        self.lifeline, self.report = lifeline, report
 
     def let_go(self) -> None:
         """Nothing more is wanted of it."""
@@ -60,9 +60,14 @@ class ChildRun:
         child: _SpawnedShim | ForkedShim,
     ) -> None:
         self._registry, self._entry, self._files, self._child = registry, entry, files, child
-        self._kept = files.kept()
+        self._kept = shim_report(child.report) or files.kept()
         self.ending: ProcessEnding | None = None
         """How it ended, once that is confirmed."""
+
+    def note_start(self) -> None:
+        """Note that it runs, if it does."""
+        if self._kept:
+            self._entry.started(self._kept.pid, self._kept.start_ticks)
 
     @property
     def process(self) -> Process | None:
@@ -223,8 +228,7 @@ def launch(
     words = [str(files.directory), str(grace_s), str(timeout or 0), str(nice), *command]
     child = _forked(server, words, plan, entry) if server else _spawned(words, plan, entry)
     run = ChildRun(registry, entry, files, child)
-    if known := files.kept():
-        entry.started(known.pid, known.start_ticks)
+    run.note_start()
     if not background:
         run.wait()
     return run
@@ -242,8 +246,8 @@ def _spawned(words: list[str], plan: ProcessPlan, entry: ProcessEntry) -> _Spawn
             spawned = spawn(kept, plan, entry, [theirs.fileno()])
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    ours.recv(256)  # what it is, or nothing when it could not be run
-    return _SpawnedShim(spawned, ours)
+    # what it is, or nothing when it could not be run
+    return _SpawnedShim(spawned, ours, ours.recv(256))
 
 
 def _forked(server: ForkServer, words: list[str], plan: ProcessPlan, entry: ProcessEntry) -> ForkedShim:

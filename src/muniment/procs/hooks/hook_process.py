@@ -69,6 +69,8 @@ class HookProcess:
         self._read = 0
         self.before: FolderState = {}
         """The files of its folder when it began."""
+        self.after: FolderState = {}
+        """Those that were there when it had ended."""
         self.ready = asyncio.Event()
         """It has written a line, or ended."""
         self.started_at, self._began = now_ms(), monotonic()
@@ -98,7 +100,7 @@ class HookProcess:
 
     def refuse(self, why: str) -> None:
         """It is not launched, and has ended."""
-        self.before = folder_state(self._command.directory)
+        self.before = self.after = folder_state(self._command.directory)
         self.cut, self.text = "cannot-run", why
         self.ready.set()
 
@@ -219,7 +221,10 @@ class HookProcess:
             if os.fstat(descriptor).st_size > self._command.most_output:
                 with suppress(OSError):
                     os.truncate(f"/proc/self/fd/{descriptor}", self._command.most_output)
-        return run.poll()
+        ending = run.poll()
+        if ending is not None:
+            self.after = folder_state(self._command.directory)
+        return ending
 
     def _end(self, run: ChildRun, ending: ProcessEnding) -> None:
         over = [name for name, fd in self._reading.items() if os.fstat(fd).st_size >= self._command.most_output]

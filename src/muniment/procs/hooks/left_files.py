@@ -53,8 +53,9 @@ def artifacts(folder: Path, below: str, url: str, plugin: str, before: FolderSta
         one = _artifact(folder / path, f"{below}/{path}", url, plugin, durable=before.get(path) != state)
         if one is not None:
             listed.append(one)
-    with suppress(OSError):
-        sync_directory(folder)
+    if listed:  # else there is no name to keep
+        with suppress(OSError):
+            sync_directory(folder)
     return listed
 
 
