@@ -62,6 +62,7 @@ def test_header_blocks_that_end_at_once_before_bodies_that_do_not_come(muniment:
     assert fetch.most < MOST_RESIDENT
 
 
+@pytest.mark.long
 def test_large_robots_txt(muniment: Any, tmp_path: Path) -> None:
     rules = b"User-agent: *\n" + b"".join(b"Disallow: /p%06d/\n" % number for number in range(460_000 // 19))
     with AnyHost(lambda *_: PAGE, robots=ok(rules)) as hosts:

@@ -128,6 +128,7 @@ def test_pages_are_read_as_a_visitor_sees_them(muniment: Any, site: ScriptSite, 
     assert "asked for by an open page" in muniment("why", f"{site.base}/red.svg", "-o", out).stdout
 
 
+@pytest.mark.long
 def test_set_changes_tabs_and_times_of_a_running_crawl(muniment: Any, site: ScriptSite, tmp_path: Path) -> None:
     out = tmp_path / "out"
     links = b"".join(b"<a href=/p%d.html>p</a>" % number for number in range(12))

@@ -23,6 +23,8 @@ from muniment.cli.invocation import Group
 from muniment.tracker.processes.sqlite import open_processes
 from process_harness import soon
 
+pytestmark = pytest.mark.long  # its tests stay together
+
 MEMBER = gzip.compress(b"WARC/1.1\r\nContent-Length: 6000000\r\n\r\n" + bytes(6_000_000) + b"\r\n\r\n", 1)
 
 

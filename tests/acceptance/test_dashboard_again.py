@@ -57,6 +57,7 @@ def test_an_aborted_run_goes_on_where_it_was_given(
     assert set(site.requests) == {"/", *(f"/p/{n}" for n in range(PAGES))}
 
 
+@pytest.mark.long
 def test_a_run_that_is_still_ending_goes_on_by_one_resume(
     muniment: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

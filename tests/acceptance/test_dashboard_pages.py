@@ -19,6 +19,8 @@ from tests.support.dashboard import Dashboard, Reply
 from tests.support.disks import fill, small_disk
 from tests.support.gated_site import Answer, GatedSite
 
+pytestmark = pytest.mark.long  # its tests stay together
+
 MARKUP = "<img src=x onerror=window.hit=1><script>window.hit=1</script>\u202e\u200b"
 HOSTILE = "/x?%22%3E%3Cscript%3Ewindow.hit=1%3C/script%3E'&lt;"
 SITE: dict[str, Any] = {

@@ -18,6 +18,8 @@ from tests.support.postgres import Postgres
 
 from forked import ForkedWithChildren
 
+pytestmark = pytest.mark.long  # its tests stay together
+
 PER_HOST = 3
 PAGES = 60
 LATE_S = 2.0

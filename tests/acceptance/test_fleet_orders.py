@@ -14,6 +14,8 @@ from tests.support.gated_site import Answer, GatedSite
 
 from forked import ForkedWithChildren
 
+pytestmark = pytest.mark.long  # its tests stay together
+
 OPTIONS = ("--no-robots", "--no-sitemaps", "--per-host", "1", "--page-only", "--no-requisites")
 
 

@@ -334,13 +334,13 @@ open("deep/er/text.txt", "w").write("hello")
 open(b"na\\xffme", "w").write("x")
 with open("sparse", "wb") as file: file.truncate(1 << 30)
 os.mkdir("many")
-for n in range(10000): open(f"many/{{n}}", "w").close()
+for n in range(2500): open(f"many/{{n}}", "w").close()
 """
     hook(plugins, "files", "on_Snapshot__1_files.py", text)
     out = tmp_path / "out"
     crawl(muniment, site, plugins, out)
     rows = artifacts_of(out)
-    assert len(rows) == 10_000 + 5
+    assert len(rows) == 2500 + 5, "more than are written at once"
     assert (rows["files/out"]["link"], rows["files/circle"]["link"]) == ("/etc/passwd", ".")
     assert rows["files/out"]["sha256"] == ""
     text_row = rows["files/deep/er/text.txt"]
@@ -348,7 +348,7 @@ for n in range(10000): open(f"many/{{n}}", "w").close()
     assert rows["files/sparse"]["bytes"] == 1 << 30
     assert "files/na\\xffme" in rows
     [row] = results_of(out)
-    assert row["files"] == 10_005
+    assert row["files"] == 2505
 
 
 def test_a_hook_that_failed_is_tried_again_before_the_next(

@@ -207,6 +207,7 @@ def test_nobody_touches_the_jobs_of_others(
     assert len([one for one in site.requests() if one.uri in {f"/p{n}.html" for n in range(10, 21)}]) >= len(ours)
 
 
+@pytest.mark.long
 @pytest.mark.points(3, 47, 48, 60)
 def test_odd_queues_cost_nothing_but_themselves(served: Served, redis_server: RedisServer, site: Nginx) -> None:
     """What stands in queues without a record, twice, or with values that make no sense."""
@@ -267,6 +268,7 @@ def test_a_job_whose_patterns_leave_its_url_out_says_so(served: Served, redis_se
     assert site.requests() == []
 
 
+@pytest.mark.long
 @pytest.mark.points(5)
 def test_a_server_has_its_password_from_a_file(
     served: Served, redis_server: RedisServer, site: Nginx, tmp_path: Path

@@ -18,6 +18,8 @@ from warc_reading import captures, records
 
 from forked import Forked, ForkedWithChildren, started_with
 
+pytestmark = pytest.mark.long  # its tests stay together
+
 ODD = os.fsdecode(b"d\xff")
 URL = "http://127.0.0.1:9/"
 PIPES: dict[str, Any] = {

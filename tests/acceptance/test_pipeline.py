@@ -21,6 +21,8 @@ from tests.support.relay import Relay
 
 from muniment.model.place import TrackerPlace
 
+pytestmark = pytest.mark.long  # its tests stay together
+
 _names = (f"pipe{number}" for number in count())
 
 

@@ -28,6 +28,8 @@ from tests.support.wpull_warc import write_wpull_warc
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+pytestmark = pytest.mark.long  # its tests stay together
+
 GBK = "<title>\u6863\u6848</title><p id=text>\u4e2d\u6587\u9875\u9762</p>".encode("gbk")
 WORDS = "<title>Packed</title><p id=text>packed words</p>" * 20
 JS = (("Content-Type", "text/javascript"),)

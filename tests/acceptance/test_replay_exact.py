@@ -23,6 +23,8 @@ from tests.support.media import MARKUP, PAGES, check_media
 from tests.support.png import rgb_at
 from tests.support.replay import HOSTILE, Replay, Said, picture, tone
 
+pytestmark = pytest.mark.long  # its tests stay together
+
 GBK = "<title>\u6863\u6848</title><p id=text>\u4e2d\u6587\u9875\u9762</p>".encode("gbk")
 PNG = (("Content-Type", "image/png"),)
 SITE: dict[str, Any] = {

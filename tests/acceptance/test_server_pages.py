@@ -115,6 +115,7 @@ def test_who_may_do_what(ask: Ask, origin: str, tokens: dict[str, str]) -> None:
     assert ask("GET", "/", Cookie=boss)[0] == 303, "the session is over"
 
 
+@pytest.mark.long
 def test_a_pipeline_at_work_is_seen_and_steered(
     muniment: Any,
     browser: Chromium,

@@ -14,6 +14,8 @@ from tests.support.gated_site import GatedSite
 from forked import without
 from muniment.archive.check.directory import check
 
+pytestmark = pytest.mark.long  # its tests stay together
+
 JSON = "--json"
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from tests.support.many_exchanges import BODY, EXCHANGES, HOSTS
 
 from muniment.archive.index.read import rows
@@ -36,6 +37,7 @@ def crawling(out: Path) -> Iterator[subprocess.Popen[bytes]]:
         crawl.wait()
 
 
+@pytest.mark.long
 def test_pages_of_thousands_of_exchanges_are_recorded_stopped_and_resumed(tmp_path: Path) -> None:
     out = tmp_path / "out"
     hang = out.with_suffix(".hang")
