@@ -160,6 +160,8 @@ def test_what_is_killed_during_the_crawls_end_goes_on(crawl: Run, struck: str) -
     crawl.hook("CrawlEnd", 'curl -sSf "${1#--url=}b?first" > got')
     crawl.hook("CrawlEnd", f'{WAITING}curl -sSf "${{1#--url=}}b?end" >> got', name="2_two.sh")
     command = crawl.until_begun()
+    # its result is kept, so what it asked for is, too
+    wait_until(lambda: "on_CrawlEnd__1_one.sh" in (crawl.out / "crawl.jsonl").read_text())
     if struck == "command":
         command.kill()
         command.communicate()
