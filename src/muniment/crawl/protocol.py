@@ -18,12 +18,12 @@ from muniment.rules.robots.validity import RobotsAnswer
 from muniment.settings.option_table import Settings
 
 __all__ = [
-    "Alive", "AskCookies", "AskFile", "AskGap", "AskIgnored", "AskKnown", "AskPermits", "AskRobots", "Bye",
-    "ClaimedPages", "ClosePort", "CookieField", "CookiesUpdate", "FileEnd", "FileName", "Finish", "FinishAck",
+    "Alive", "AskCookies", "AskFile", "AskGap", "AskIgnored", "AskKnown", "AskPermits", "AskRecords", "AskRobots",
+    "Bye", "ClaimedPages", "ClosePort", "CookieField", "CookiesUpdate", "FileEnd", "FileName", "Finish", "FinishAck",
     "FromOrchestrator", "FromWorker", "GapReply", "GiveBack", "Hello", "HostNews", "HostUpdate",
     "IgnoredReply", "InflightShare", "KnownDigests", "LeaseUpdate", "LeaveHosts", "NameAddresses", "OpenPort",
-    "PermitsReply", "PermitsReport", "PortReply", "Question", "RenderReport", "Reply", "RobotsReply", "RobotsReport",
-    "SettingsUpdate", "Setup", "Stop", "WantPages", "WorkerFailure",
+    "PermitsReply", "PermitsReport", "PortReply", "Question", "RecordsReply", "RenderReport", "Reply", "RobotsReply",
+    "RobotsReport", "SettingsUpdate", "Setup", "Stop", "WantPages", "WorkerFailure",
 ]  # fmt: skip
 
 
@@ -90,6 +90,16 @@ class PortReply(Reply, frozen=True, array_like=True, tag=True):
     address: str = ""
     certificate: bytes = b""
     """What clients must trust, PEM."""
+
+
+class RecordsReply(Reply, frozen=True, array_like=True, tag=True):
+    """What hooks had asked for through a port is recorded and synced."""
+
+
+class AskRecords(Question[RecordsReply], frozen=True, array_like=True, tag=True):
+    """Asks a worker to say when all that a port has answered is recorded, by the WARC-Page-ID."""
+
+    page_id: str
 
 
 class OpenPort(Question[PortReply], frozen=True, array_like=True, tag=True):
@@ -345,6 +355,7 @@ FromWorker = (
     | RenderReport
     | FileEnd
     | PortReply
+    | RecordsReply
     | GiveBack
     | WorkerFailure
     | Bye
@@ -359,6 +370,7 @@ FromOrchestrator = (
     | NameAddresses
     | OpenPort
     | ClosePort
+    | AskRecords
     | KnownDigests
     | CookieField
     | RobotsReply

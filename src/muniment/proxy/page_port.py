@@ -78,6 +78,16 @@ class PagePort:
             connection.abort()
         self.closed(self)
 
+    @property
+    def requests(self) -> int:
+        """How many came so far."""
+        return self._count
+
+    async def answered(self, timeout_s: float) -> None:
+        """Wait until the requests that came so far are answered, but not for longer."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=timeout_s)
+
     async def rest(self, grace_s: float) -> None:
         """The same, but connections without a request stay open, for the next page."""
         self._resting = True

@@ -28,7 +28,13 @@ class _Orchestrator:
     """The other side of a worker's socket: keeps what it says, and answers what every worker asks."""
 
     def __init__(
-        self, settings: Settings, out: Path, *, tells_files: bool = True, late_names: tuple[str, ...] = ()
+        self,
+        settings: Settings,
+        out: Path,
+        *,
+        tells_files: bool = True,
+        late_names: tuple[str, ...] = (),
+        hooked: bool = False,
     ) -> None:
         self.said: list[Any] = []
         self._tells_files = tells_files
@@ -42,6 +48,7 @@ class _Orchestrator:
             workers=1,
             inflight=8,
             late_names=late_names,
+            hooked=hooked,
         )
         self._news = asyncio.Event()
         self.channel: Channel
@@ -55,6 +62,10 @@ class _Orchestrator:
             self.channel.send(protocol.FileName("muniment-00000.warc.gz", number=message.number))
         elif isinstance(message, protocol.AskKnown):
             self.channel.send(protocol.KnownDigests({}, number=message.number))
+        elif isinstance(message, protocol.AskPermits):
+            self.channel.send(protocol.PermitsReply(HostTerms(message.host, 1, 0, 0, {}), number=message.number))
+        elif isinstance(message, protocol.AskIgnored):
+            self.channel.send(protocol.IgnoredReply("", number=message.number))
         elif isinstance(message, protocol.Finish):
             self.channel.send(protocol.FinishAck())
 
@@ -322,3 +333,55 @@ async def _reports_delay(out: Path) -> None:
             await parent.finished(1)
             assert site.requests == ["/robots.txt", "/"]
             assert parent.all(protocol.AskGap) == []
+
+
+def test_a_worker_that_stays_records_hooks_and_gives_back_their_hosts(tmp_path: Path) -> None:
+    """Hooks of the crawl may ask as long as it lasts, so its port keeps no host."""
+    asyncio.run(asyncio.wait_for(_hooks_are_recorded(tmp_path), 20))
+
+
+async def _hooks_are_recorded(out: Path) -> None:
+    settings = Settings(out=str(out), robots=False, sitemaps=False)
+    parent = _Orchestrator(settings, out, hooked=True)
+    crawl, page = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
+    with GatedSite({"/a": "a", "/b": "b"}) as site:
+        async with working(parent, out):
+            parent.channel.send(protocol.Stop(5.0, stay=True))
+            for page_id, url, path in ((crawl, "", "a"), (page, site.url, "b")):
+                port = await parent.channel.ask(protocol.OpenPort(page_id, url, 0))
+                words = ("curl", "-sSf", "-x", f"http://{port.address}", f"{site.url}{path}")
+                asking = await asyncio.create_subprocess_exec(*words, stdout=-1)
+                assert await asking.communicate() == (path.encode(), None)
+                if page_id == crawl:
+                    await parent.until(protocol.AskPermits, protocol.LeaveHosts)
+            assert not parent.all(protocol.LeaveHosts)
+            assert not parent.all(protocol.Finish)
+            parent.channel.send(protocol.Stop(1.0))
+            told = await parent.until(protocol.LeaveHosts, protocol.Finish)
+            await parent.until(protocol.Bye)
+    assert [(url.rpartition("/")[2], status) for url, status, *_ in told.batch.exchanges] == [("a", 200), ("b", 200)]
+
+
+def test_what_hooks_asked_for_is_said_to_be_recorded_when_it_is(tmp_path: Path) -> None:
+    asyncio.run(asyncio.wait_for(_hooks_wait_for_records(tmp_path), 20))
+
+
+async def _hooks_wait_for_records(out: Path) -> None:
+    parent = _Orchestrator(Settings(out=str(out), robots=False, sitemaps=False), out, tells_files=False, hooked=True)
+    page = "00000000-0000-4000-8000-000000000002"
+    with GatedSite({"/a": "a"}) as site:
+        async with working(parent, out):
+            port = await parent.channel.ask(protocol.OpenPort(page, site.url, 0))
+            await parent.channel.ask(protocol.AskRecords(page))
+            asking = await asyncio.create_subprocess_exec(
+                "curl", "-sSf", "-x", f"http://{port.address}", f"{site.url}a"
+            )
+            assert await asking.wait() == 0
+            asked = parent.channel.ask(protocol.AskRecords(page))
+            name = await parent.until(protocol.AskFile)
+            await asyncio.sleep(0.3)
+            assert not asked.done()
+            parent.channel.send(protocol.FileName("muniment-00000.warc.gz", number=name.number))
+            await asked
+            assert (out / "muniment-00000.warc.gz.open").stat().st_size > 500
+            await parent.channel.ask(protocol.AskRecords(page))

@@ -9,12 +9,12 @@ from uuid import UUID, uuid4
 from msgspec import structs
 
 from muniment.crawl.channel import Channel
-from muniment.crawl.protocol import ClosePort, OpenPort, PortReply
+from muniment.crawl.protocol import AskRecords, ClosePort, OpenPort, PortReply
 from muniment.model.hooks.runs import HookNetwork, HookPage
 
 __all__ = ["PagePorts"]
 
-_PATIENCE_S = 10.0
+_PATIENCE_S, _LONGEST_S = 10.0, 30.0
 
 
 class PagePorts:
@@ -48,6 +48,19 @@ class PagePorts:
             return None
         self._open[key] = (channel, question.page_id)
         return HookNetwork(reply.address, reply.certificate)
+
+    async def recorded(self, key: bytes) -> bool:
+        """Wait until what hooks asked for so far is recorded; False when the worker that was to do so has ended."""
+        if (port := self._open.get(key)) is None:
+            return True
+        channel, page_id = port
+        if channel.is_lost:
+            return False
+        asked = channel.ask(AskRecords(page_id))
+        await asyncio.wait([asked], timeout=_LONGEST_S)
+        recorded = asked.done() and not asked.cancelled()
+        asked.cancel()
+        return recorded
 
     def lost(self) -> list[bytes]:
         """The pages whose worker has ended, and their ports with it; an empty key for the crawl."""

@@ -29,7 +29,7 @@ from muniment.crawl.ports import Events
 from muniment.errors import MunimentError
 from muniment.model.event import HookEvent
 from muniment.model.hooks.plugins import CRAWL_EVENTS
-from muniment.model.hooks.runs import NOWHERE, HookBatch, HookNetwork, HookPage, PriorTry
+from muniment.model.hooks.runs import NOWHERE, HookBatch, HookNetwork, HookPage, HookStatus, PriorTry
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import LaunchedWorker, ending
 from muniment.rules.hooks.outcomes import stopped, was_stopped
@@ -43,6 +43,7 @@ _LAST_S = 8.0
 _MOST_DEATHS = 5
 _UNTIL_STOPPED = 30
 """How often a stopped run still asks for a port of the crawl."""
+_NO_RECORDS = "the worker that recorded its requests ended"
 _log = logging.getLogger(__name__)
 
 
@@ -85,7 +86,8 @@ class HookSupervisor:
         """Those of them whose port is gone: their hooks were asked to end."""
         self._wants = self._deaths = 0
         self._wake = asyncio.Event()
-        self._reports: asyncio.Queue[HooksReport] = asyncio.Queue()
+        self._reports: asyncio.Queue[tuple[HooksReport, asyncio.Task[bool] | None]] = asyncio.Queue()
+        """Each with whether what its hooks asked for is recorded."""
         self._over = self._bye = self._again = self._stopped = False
         self._last: EndHooks | None = None
         self._end_over = False
@@ -150,11 +152,13 @@ class HookSupervisor:
         if self._channel is not None:
             self._channel.close()
         await asyncio.sleep(0)
-        while not self._reports.empty():
-            await self._keep_one(self._reports.get_nowait())
-        for task in self._tasks:
+        kept = asyncio.create_task(self._reports.join())
+        tasks = [*self._tasks, kept]
+        if self._tasks:
+            await asyncio.wait([self._tasks[-1], kept], return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- the worker
 
@@ -167,7 +171,7 @@ class HookSupervisor:
                 self._wake.set()
             case HooksReport():
                 self._deaths = 0
-                self._reports.put_nowait(message)
+                self._reports.put_nowait((message, self._recorded(message.batch)))
             case CrawlEventOver(event):
                 self._deaths = 0
                 self._end_over = event == "CrawlEnd"
@@ -204,8 +208,7 @@ class HookSupervisor:
     async def _watch(self, process: Child) -> None:
         """Replace a worker that was killed, or whose hooks are to begin anew, unless the run is over."""
         while self._is_missed(await process.wait_async()):
-            while not self._reports.empty():  # noqa: ASYNC110  (it lasts as long as a few commits)
-                await asyncio.sleep(_LOOK_S)
+            await self._reports.join()
             self._again = False
             self._pages.clear()
             self._lost.clear()
@@ -262,12 +265,21 @@ class HookSupervisor:
 
     async def _keep(self) -> None:
         while True:
-            await self._keep_one(await self._reports.get())
+            await self._keep_one(*await self._reports.get())
+            self._reports.task_done()
 
-    async def _keep_one(self, report: HooksReport) -> None:
+    def _recorded(self, batch: HookBatch) -> asyncio.Task[bool] | None:
+        """Have the worker say when the requests of hooks that ended are recorded: their results go after them."""
+        if self._ports is None or not batch.results:
+            return None
+        return asyncio.create_task(self._ports.recorded(batch.key))
+
+    async def _keep_one(self, report: HooksReport, recorded: asyncio.Task[bool] | None) -> None:
         batch = report.batch
-        if self._ports is not None and batch.key in self._ports.lost():
-            batch = _interrupted(batch)
+        if recorded is not None and not await recorded:
+            batch = _interrupted(batch, "failed", "noresults", "skipped", "succeeded")
+        elif self._ports is not None and batch.key in self._ports.lost():
+            batch = _interrupted(batch, "failed")
         try:
             await self._queue.keep(batch, report.page_id)
         except MunimentError as error:
@@ -289,11 +301,14 @@ class HookSupervisor:
         )
 
 
-def _interrupted(batch: HookBatch) -> HookBatch:
-    """What hooks have done whose port is gone: those that failed may have failed for it, and run again."""
+def _interrupted(batch: HookBatch, *statuses: HookStatus) -> HookBatch:
+    """What hooks have done whose port is gone: those with such a status run again.
+
+    Those that failed may have failed for it; what others had asked for may not be recorded.
+    """
     results = [
-        structs.replace(one, error=stopped(f"the worker that recorded its requests ended ({one.error})"))
-        if one.status == "failed" and not was_stopped(one.error)
+        structs.replace(one, status="failed", error=stopped(f"{_NO_RECORDS} ({one.error or one.status})"))
+        if one.status in statuses and not was_stopped(one.error)
         else one
         for one in batch.results
     ]

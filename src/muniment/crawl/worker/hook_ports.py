@@ -17,24 +17,38 @@ __all__ = ["HookPorts"]
 _GRACE_S = 5.0
 """Seconds in which an answer that a hook no longer waits for is recorded to its end."""
 
+_MOMENT_S = 1.0
+"""For an answer that its client has whole to be ended here."""
+
 
 class HookPorts:
     """Opens and closes ports as the orchestrator asks."""
 
-    def __init__(self, proxy: PageProxy, send: Callable[[protocol.PortReply], None]) -> None:
-        self._proxy, self._send = proxy, send
+    def __init__(
+        self,
+        proxy: PageProxy,
+        send: Callable[[protocol.FromWorker], None],
+        when_recorded: Callable[[protocol.FromWorker], None],
+    ) -> None:
+        """`when_recorded` sends a message once the exchanges so far are recorded."""
+        self._proxy, self._send, self._when_recorded = proxy, send, when_recorded
         self._ports: dict[str, PagePort] = {}
+        self._told: dict[str, int] = {}
+        """How many requests of a port were known to be recorded when it was asked last."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended = False
 
-    def received(self, message: protocol.OpenPort | protocol.ClosePort) -> None:
+    def received(self, message: protocol.OpenPort | protocol.ClosePort | protocol.AskRecords) -> None:
         """Take a message of the orchestrator."""
         match message:
             case protocol.OpenPort():
                 self._begin(self._open(message))
             case protocol.ClosePort(page_id):
+                self._told.pop(page_id, None)
                 if (port := self._ports.pop(page_id, None)) is not None:
                     self._begin(port.close(_GRACE_S))
+            case protocol.AskRecords():
+                self._begin(self._tell_recorded(message))
 
     def _begin(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -54,6 +68,16 @@ class HookPorts:
                 self._ports[asked.page_id] = port
                 reply = protocol.PortReply(port.address, self._proxy.authority.pem, number=asked.number)
         self._send(reply)
+
+    async def _tell_recorded(self, asked: protocol.AskRecords) -> None:
+        reply, port = protocol.RecordsReply(number=asked.number), self._ports.get(asked.page_id)
+        count = port.requests if port is not None else 0
+        if port is None or count == self._told.get(asked.page_id, 0):
+            self._send(reply)
+            return
+        await port.answered(_MOMENT_S)
+        self._told[asked.page_id] = count
+        self._when_recorded(reply)
 
     async def close(self, grace_s: float) -> None:
         """Close all; none is opened any more."""

@@ -164,7 +164,7 @@ class HttpEngine:
                 self._client.allow(name, classes)
             case protocol.SettingsUpdate(settings):
                 self._amend(settings)
-            case protocol.OpenPort() | protocol.ClosePort():
+            case protocol.OpenPort() | protocol.ClosePort() | protocol.AskRecords():
                 self._ports_for_hooks().received(message)
 
     def take_cookies(self) -> list[list[Cookie]]:
@@ -180,7 +180,8 @@ class HttpEngine:
         if self._hook_ports is None:
             from muniment.crawl.worker.hook_ports import HookPorts  # noqa: PLC0415  (as above)
 
-            self._hook_ports = HookPorts(self.page_proxy(), self._services.channel.send)
+            services = self._services
+            self._hook_ports = HookPorts(self.page_proxy(), services.channel.send, services.when_recorded)
         return self._hook_ports
 
     def render_report(self) -> protocol.RenderReport:

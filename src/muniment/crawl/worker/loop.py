@@ -212,7 +212,9 @@ class Worker:
                 self._held.set_inflight(most)
                 self._start_pages()
                 self._ask_pages()
-            case protocol.CookiesUpdate() | protocol.NameAddresses() | protocol.OpenPort() | protocol.ClosePort():
+            case protocol.CookiesUpdate() | protocol.NameAddresses():
+                self._engine.received(message)
+            case protocol.OpenPort() | protocol.ClosePort() | protocol.AskRecords():
                 self._engine.received(message)
             case protocol.FinishAck():
                 self._acknowledged()
