@@ -100,19 +100,18 @@ class Chromium:
     def take_events(self) -> None:
         """Read what has come, without waiting."""
         while select.select([self._from], [], [], 0)[0]:
-            for _ in self._read(time.monotonic() + 1):
-                pass
+            self._read(time.monotonic() + 1)
 
-    def _read(self, end: float) -> Iterator[dict[str, Any]]:
+    def _read(self, end: float) -> list[dict[str, Any]]:
+        """What has come; all its events are kept, also those after an answer that somebody waits for."""
         if not select.select([self._from], [], [], max(0, end - time.monotonic()))[0]:
             raise TimeoutError("Chromium does not answer")
         data = os.read(self._from, 1 << 20)
         assert data, "Chromium has ended"
         *messages, self._buffer = (self._buffer + data).split(b"\0")
-        for message in map(json.loads, messages):
-            if "method" in message:
-                self.events.append(message)
-            yield message
+        found = list(map(json.loads, messages))
+        self.events += (message for message in found if "method" in message)
+        return found
 
 
 class BrowserPage:
