@@ -58,6 +58,10 @@ class Run:
         wait_until((self.out / "begun").exists)
         return command
 
+    def until_kept(self, hook: str) -> None:
+        """The result of a hook is kept, and so is what it asked for."""
+        wait_until(lambda: hook in (self.out / "crawl.jsonl").read_text())
+
     def go_on(self) -> None:
         """Let the hook that waits, or its next try, go on."""
         (self.out / "go").touch()
@@ -144,6 +148,7 @@ def test_the_worker_that_records_is_killed_during_the_crawls_end(crawl: Run) -> 
     crawl.hook("CrawlEnd", f'{WAITING}curl -sSf "${{1#--url=}}b?end" >> got', name="2_two.sh")
     crawl.hook("CrawlCleanup", 'curl -sSf "${1#--url=}b?cleanup" >> got')
     command = crawl.until_begun()
+    crawl.until_kept("on_CrawlEnd__1_one.sh")
     child(command, "worker").kill()
     wait_until(lambda: (crawl.out / "begun").read_text() == "x\nx\n")
     crawl.go_on()
@@ -160,8 +165,7 @@ def test_what_is_killed_during_the_crawls_end_goes_on(crawl: Run, struck: str) -
     crawl.hook("CrawlEnd", 'curl -sSf "${1#--url=}b?first" > got')
     crawl.hook("CrawlEnd", f'{WAITING}curl -sSf "${{1#--url=}}b?end" >> got', name="2_two.sh")
     command = crawl.until_begun()
-    # its result is kept, so what it asked for is, too
-    wait_until(lambda: "on_CrawlEnd__1_one.sh" in (crawl.out / "crawl.jsonl").read_text())
+    crawl.until_kept("on_CrawlEnd__1_one.sh")
     if struck == "command":
         command.kill()
         command.communicate()
