@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from io import BytesIO
 from pathlib import Path
 
 import psutil
@@ -190,7 +191,7 @@ class _Fragile:
 
 def test_a_thread_that_the_system_did_not_let_start_is_started_with_the_next_call(tmp_path: Path) -> None:
     with ApiServer(TrackerPlace(tmp_path)).make_tokens() as server:
-        thread = DatabaseThread("late", _Fragile, 3, 30.0)
+        thread = DatabaseThread("late", BytesIO, 3, 30.0)
         before = threading.stack_size(1 << 47)  # more than a process may address
         try:
             with pytest.raises(RuntimeError, match="can't start new thread"):
@@ -203,6 +204,7 @@ def test_a_thread_that_the_system_did_not_let_start_is_started_with_the_next_cal
 
 def test_a_database_that_failed_is_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_thread, "_OPENING_S", 0.0)
+    monkeypatch.setattr(_Fragile, "opened", 0)
 
     def fail(_opened: _Fragile) -> None:
         raise TrackerLostError("gone")
