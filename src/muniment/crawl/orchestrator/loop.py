@@ -283,10 +283,11 @@ class Orchestrator:
     async def _end_hooks(self, hooks: LastHooks, outcome: RunOutcome) -> RunOutcome:
         """While the last hooks run, workers record what these fetch; what was stopped runs in another run."""
         self._over = True
-        if self._outcome is not None:
+        if outcome.reason != "finished":
+            self._outcome = self._outcome or outcome
             self._workers.rest(_GRACE_S)
-            self._grace_s = _REST_S
         whole = await hooks(outcome, partial(self._tasks.carry_out, self._attend))
+        self._grace_s = _REST_S  # who asked workers for something has ended
         return outcome if whole else self._outcome or RunOutcome(3, "hooks were stopped")
 
     async def _attend(self) -> bool:
