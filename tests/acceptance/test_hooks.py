@@ -378,6 +378,22 @@ def test_links_of_hooks_are_followed(muniment: Any, site: GatedSite, plugins: Pa
     assert (results[f"{site.url}b"]["links"], results[f"{site.url}b"]["bad_lines"]) == (1, 1)
 
 
+def test_a_limit_is_told_as_without_hooks(muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    hook(plugins, "end", "on_CrawlEnd__1_end.sh", "echo ended > f")
+    hook(plugins, "bye", "on_CrawlCleanup__1_bye.sh", "echo bye > f")
+    done = muniment(
+        "crawl", f"{site.url}", "-o", out, "--hooks", plugins, "--max-pages", "1", "--no-sitemaps", "--no-robots"
+    )
+    assert (done.code, "Stopped (limit: --max-pages)" in done.stderr) == (3, True), done
+    last = json.loads((out / "crawl.jsonl").read_text().splitlines()[-1])
+    assert (last["event"], last["reason"]) == ("finish", "limit: --max-pages")
+    assert [row["event"] for row in results_of(out)] == ["CrawlCleanup"]
+    more = muniment("crawl", f"{site.url}", "-o", out, "--hooks", plugins, "--no-sitemaps", "--no-robots")
+    assert more.code == 0, more
+    assert [row["event"] for row in results_of(out)].count("CrawlEnd") == 1
+
+
 def test_a_run_is_one_tree_down_to_the_programs_of_hooks(
     muniment: Any, site: GatedSite, plugins: Path, tmp_path: Path
 ) -> None:

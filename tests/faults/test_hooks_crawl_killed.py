@@ -183,12 +183,16 @@ def test_what_is_killed_during_the_crawls_end_goes_on(crawl: Run, struck: str) -
 def test_ctrl_c_during_the_crawls_end_is_gone_on_with(crawl: Run) -> None:
     crawl.hook("CrawlEnd", f'{WAITING}curl -sSf "${{1#--url=}}b?end" > got')
     crawl.hook("CrawlCleanup", 'curl -sSf "${1#--url=}b?cleanup" >> got')
+    crawl.hook("CrawlCleanup", "true", name="2_two.sh")
     command = crawl.until_begun()
     begun = time.monotonic()
     os.kill(command.pid, signal.SIGINT)
     assert (ended(command), time.monotonic() - begun < 25) == (3, True)
     assert crawl.tries("CrawlEnd") == [("1_one.sh", 1, "failed", "stopped: the run was stopped")]
-    assert [one[1:3] for one in crawl.tries("CrawlCleanup")] == [(1, "succeeded")]
+    assert [one[:3] for one in crawl.tries("CrawlCleanup")] == [
+        ("1_one.sh", 1, "succeeded"),
+        ("2_two.sh", 1, "noresults"),
+    ]
     crawl.assert_whole()
     crawl.go_on()
     assert crawl.muniment(*crawl.words).code == 0
@@ -197,6 +201,34 @@ def test_ctrl_c_during_the_crawls_end_is_gone_on_with(crawl: Run) -> None:
     crawl.assert_whole()
     assert "nothing to do" in crawl.muniment(*crawl.words).stderr
     assert len(crawl.tries("CrawlEnd")) == 2
+
+
+@pytest.mark.parametrize(("words", "code"), [((), 0), (("--max-pages", "1"), 3)])
+def test_ctrl_c_leaves_out_no_hook_that_cleans_up(crawl: Run, words: tuple[str, ...], code: int) -> None:
+    crawl.site.pages["/"] = '<a href="/b">'
+    for name in ("1_one.sh", "2_two.sh"):
+        crawl.hook("CrawlCleanup", 'echo x >> "$DATA_DIR/begun"; sleep 1', name=name)
+    crawl.words = (*(word for word in crawl.words if word != "--page-only" or not words), *words)
+    command = crawl.until_begun()
+    os.kill(command.pid, signal.SIGINT)
+    assert ended(command) == code
+    assert [one[:2] for one in crawl.tries("CrawlCleanup")] == [("1_one.sh", 1), ("2_two.sh", 1)]
+
+
+def test_a_result_whose_requests_are_recorded_late_is_asked_for_again(crawl: Run) -> None:
+    """The worker that records stands still for longer than anybody waits for it, and lives."""
+    crawl.hook("Snapshot", f'curl -sSf "${{1#--url=}}b?first" > got\n{WAITING}')
+    crawl.hook("CrawlEnd", "true")
+    command = crawl.until_begun()
+    worker = child(command, "worker")
+    worker.suspend()
+    crawl.go_on()
+    time.sleep(34)
+    worker.resume()
+    assert ended(command) == 0
+    late = "stopped: its requests were not recorded in time"
+    assert crawl.tries("Snapshot") == [("1_one.sh", 1, "failed", late), ("1_one.sh", 2, "succeeded", "")]
+    crawl.assert_whole()
 
 
 def test_a_second_ctrl_c_ends_hooks_of_the_crawls_end_at_once(crawl: Run) -> None:

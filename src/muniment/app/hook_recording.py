@@ -86,7 +86,6 @@ async def open_recording(db: Database, place: RecordingPlace, starts: Sequence[s
         settings = structs.replace(settings_of(job), engine="http")
         starts = start_urls(db, job.job_id) or starts
     db.hold(job.job_id)
-    frontier = load_frontier(db, job.job_id)
     setup = await _setup_of(place, settings, starts)
     files = WarcFiles(
         out, settings.prefix, warc_info(setup), lambda name: Indexer.start(place.locks, out, name, place.registry)
@@ -95,6 +94,7 @@ async def open_recording(db: Database, place: RecordingPlace, starts: Sequence[s
     if rebuilt := await files.take_stock():
         regain(db, out, files, rebuilt)
     look_for_lost(out, repaired)
+    frontier = load_frontier(db, job.job_id)  # of what is lost it knows nothing
     limits = Limits(settings, out)
 
     launch = partial(launch_worker, *place.locks, registry=place.registry)

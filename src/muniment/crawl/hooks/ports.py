@@ -11,6 +11,7 @@ from msgspec import structs
 from muniment.crawl.channel import Channel
 from muniment.crawl.protocol import AskRecords, ClosePort, OpenPort, PortReply
 from muniment.model.hooks.runs import HookNetwork, HookPage
+from muniment.rules.hooks.outcomes import RECORDER_ENDED
 
 __all__ = ["PagePorts"]
 
@@ -49,18 +50,19 @@ class PagePorts:
         self._open[key] = (channel, question.page_id)
         return HookNetwork(reply.address, reply.certificate)
 
-    async def recorded(self, key: bytes) -> bool:
-        """Wait until what hooks asked for so far is recorded; False when the worker that was to do so has ended."""
+    async def unrecorded(self, key: bytes) -> str:
+        """Wait until what hooks asked for so far is recorded; why that cannot be relied on, or nothing."""
         if (port := self._open.get(key)) is None:
-            return True
+            return ""
         channel, page_id = port
         if channel.is_lost:
-            return False
+            return RECORDER_ENDED
         asked = channel.ask(AskRecords(page_id))
         await asyncio.wait([asked], timeout=_LONGEST_S)
-        recorded = asked.done() and not asked.cancelled()
+        if asked.done():
+            return RECORDER_ENDED if asked.cancelled() else ""
         asked.cancel()
-        return recorded
+        return "its requests were not recorded in time"
 
     def lost(self) -> list[bytes]:
         """The pages whose worker has ended, and their ports with it; an empty key for the crawl."""

@@ -29,10 +29,10 @@ from muniment.crawl.ports import Events
 from muniment.errors import MunimentError
 from muniment.model.event import HookEvent
 from muniment.model.hooks.plugins import CRAWL_EVENTS
-from muniment.model.hooks.runs import NOWHERE, HookBatch, HookNetwork, HookPage, HookStatus, PriorTry
+from muniment.model.hooks.runs import NOWHERE, HookBatch, HookNetwork, HookPage, PriorTry
 from muniment.procs.children.child import Child
 from muniment.procs.children.launch import LaunchedWorker, ending
-from muniment.rules.hooks.outcomes import stopped, was_stopped
+from muniment.rules.hooks.outcomes import RECORDER_ENDED, stopped, was_stopped
 
 __all__ = ["HookQueue", "HookSupervisor"]
 
@@ -43,7 +43,6 @@ _LAST_S = 8.0
 _MOST_DEATHS = 5
 _UNTIL_STOPPED = 30
 """How often a stopped run still asks for a port of the crawl."""
-_NO_RECORDS = "the worker that recorded its requests ended"
 _log = logging.getLogger(__name__)
 
 
@@ -86,8 +85,10 @@ class HookSupervisor:
         """Those of them whose port is gone: their hooks were asked to end."""
         self._wants = self._deaths = 0
         self._wake = asyncio.Event()
-        self._reports: asyncio.Queue[tuple[HooksReport, asyncio.Task[bool] | None]] = asyncio.Queue()
-        """Each with whether what its hooks asked for is recorded."""
+        self._reports: asyncio.Queue[tuple[HooksReport, asyncio.Task[str] | None]] = asyncio.Queue()
+        """Each with why what its hooks asked for may not be recorded."""
+        self._unrecorded: set[bytes] = set()
+        """Pages with such results, which are to run again."""
         self._over = self._bye = self._again = self._stopped = False
         self._last: EndHooks | None = None
         self._end_over = False
@@ -119,8 +120,9 @@ class HookSupervisor:
 
     def stop(self, grace_s: float = _GRACE_S) -> None:
         """Begin no further hook of a page; what runs then is stopped after the grace, and the rest is bounded."""
-        if not self._stopped:
-            asyncio.get_running_loop().call_later(grace_s + _LAST_S, self._late.set)
+        if self._stopped:
+            return
+        asyncio.get_running_loop().call_later(grace_s + _LAST_S, self._late.set)
         self._stopped = True
         if self._channel is not None:
             self._channel.send(StopHooks(grace_s))
@@ -209,6 +211,8 @@ class HookSupervisor:
         """Replace a worker that was killed, or whose hooks are to begin anew, unless the run is over."""
         while self._is_missed(await process.wait_async()):
             await self._reports.join()
+            if self._over:
+                return
             self._again = False
             self._pages.clear()
             self._lost.clear()
@@ -268,18 +272,21 @@ class HookSupervisor:
             await self._keep_one(*await self._reports.get())
             self._reports.task_done()
 
-    def _recorded(self, batch: HookBatch) -> asyncio.Task[bool] | None:
+    def _recorded(self, batch: HookBatch) -> asyncio.Task[str] | None:
         """Have the worker say when the requests of hooks that ended are recorded: their results go after them."""
         if self._ports is None or not batch.results:
             return None
-        return asyncio.create_task(self._ports.recorded(batch.key))
+        return asyncio.create_task(self._ports.unrecorded(batch.key))
 
-    async def _keep_one(self, report: HooksReport, recorded: asyncio.Task[bool] | None) -> None:
+    async def _keep_one(self, report: HooksReport, recorded: asyncio.Task[str] | None) -> None:
         batch = report.batch
-        if recorded is not None and not await recorded:
-            batch = _interrupted(batch, "failed", "noresults", "skipped", "succeeded")
+        if recorded is not None and (why := await recorded):
+            self._unrecorded.add(batch.key)
+            batch = _interrupted(batch, why)
         elif self._ports is not None and batch.key in self._ports.lost():
-            batch = _interrupted(batch, "failed")
+            batch = _interrupted(batch, RECORDER_ENDED, failed_only=True)
+        if batch.end is not None and batch.key in self._unrecorded:
+            batch = _unfinished(batch)
         try:
             await self._queue.keep(batch, report.page_id)
         except MunimentError as error:
@@ -291,6 +298,7 @@ class HookSupervisor:
         if batch.end is not None:
             self._pages.pop(batch.key, None)
             self._lost.discard(batch.key)
+            self._unrecorded.discard(batch.key)
             if self._ports is not None:
                 self._ports.close(batch.key)
         self._events.publish(
@@ -301,16 +309,19 @@ class HookSupervisor:
         )
 
 
-def _interrupted(batch: HookBatch, *statuses: HookStatus) -> HookBatch:
-    """What hooks have done whose port is gone: those with such a status run again.
+def _interrupted(batch: HookBatch, why: str, *, failed_only: bool = False) -> HookBatch:
+    """What hooks have done whose port is gone, to be run again.
 
     Those that failed may have failed for it; what others had asked for may not be recorded.
     """
     results = [
-        structs.replace(one, status="failed", error=stopped(f"{_NO_RECORDS} ({one.error or one.status})"))
-        if one.status in statuses and not was_stopped(one.error)
-        else one
+        one
+        if was_stopped(one.error) or (failed_only and one.status != "failed")
+        else structs.replace(one, status="failed", error=stopped(f"{why} ({one.error or one.status})"))
         for one in batch.results
     ]
-    end = structs.replace(batch.end, done=False) if batch.end is not None else None
-    return structs.replace(batch, results=results, end=end)
+    return _unfinished(structs.replace(batch, results=results))
+
+
+def _unfinished(batch: HookBatch) -> HookBatch:
+    return batch if batch.end is None else structs.replace(batch, end=structs.replace(batch.end, done=False))

@@ -32,6 +32,7 @@ from muniment.model.hooks.runs import HookBatch, HookPage, PageEnd
 from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.hooks.tree_watch import TreeWatch
 from muniment.procs.registry import ProcessRegistry
+from muniment.rules.hooks.outcomes import RECORDER_ENDED
 
 __all__ = ["HooksWorker"]
 
@@ -52,7 +53,7 @@ class HooksWorker:
         self._out = Path(setup.out)
         self._settings, self._watch, self._server = RunSettings(registry), TreeWatch(registry), ForkServer()
         self._stopping, self._ending = asyncio.Event(), asyncio.Event()
-        self._finished = self._again = False
+        self._finished = self._again = self._cleaning = False
         folder = self._out / "hooks" / "crawl"
         self._trust = TrustFiles(folder, setup.network) if setup.network is not None else None
         self._crawl = self._crawl_runner(folder)
@@ -73,7 +74,8 @@ class HooksWorker:
                 self._finished = finished
                 self._ending.set()
             case StopHooks(grace_s):
-                self._stopping.set()
+                if not self._cleaning:
+                    self._stopping.set()
                 asyncio.get_running_loop().call_later(grace_s, self._cut)
         self._wake.set()
 
@@ -84,7 +86,7 @@ class HooksWorker:
             self._ending.set()
         for runner in (*self._pages.values(), self._crawl):
             if key in (b"", runner.target.key):
-                runner.leave("the worker that recorded its requests ended")
+                runner.leave(RECORDER_ENDED)
 
     async def run(self) -> None:
         """Work until asked to end; all hooks have ended when it returns."""
@@ -102,6 +104,7 @@ class HooksWorker:
             await asyncio.wait(self._pages)
         if self._finished:
             await self._run_event(_LAST)
+        self._cleaning = True
         self._stopping.clear()  # what cleans up runs in a stopped run, too; its time is bounded
         await self._crawl.run("CrawlCleanup")
         await self._crawl.finish(wait=not self._has_foreground())

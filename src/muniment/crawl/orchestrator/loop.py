@@ -81,8 +81,7 @@ class Orchestrator:
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
-        self.wake, self._stopping, self._killed = self._wake.set, False, False
-        self._over, self._grace_s = False, _GRACE_S
+        self.wake, self._stopping, self._killed, self._over = self._wake.set, False, False, False
         self.last_hooks: LastHooks | None = None
         self._error: BaseException | None = None
 
@@ -99,7 +98,8 @@ class Orchestrator:
             if self.last_hooks is not None:
                 outcome = await self._end_hooks(self.last_hooks, outcome)
             self._stopping = self._over = True
-            await self._workers.end(self._grace_s, None if self._killed else self._warc_files.prepare)
+            grace_s = _GRACE_S if self.last_hooks is None else _REST_S  # who asked workers for something has ended
+            await self._workers.end(grace_s, None if self._killed else self._warc_files.prepare)
         finally:
             tasks.cancel()
         return await self._end_run(outcome)
@@ -283,9 +283,9 @@ class Orchestrator:
     async def _end_hooks(self, hooks: LastHooks, outcome: RunOutcome) -> RunOutcome:
         """While the last hooks run, workers record what these fetch; what was stopped runs in another run."""
         self._over = True
-        if self._outcome is not None:
+        if outcome.reason != "finished":
+            self._end(outcome)
             self._workers.rest(_GRACE_S)
-            self._grace_s = _REST_S
         whole = await hooks(outcome, partial(self._tasks.carry_out, self._attend))
         return outcome if whole else self._outcome or RunOutcome(3, "hooks were stopped")
 

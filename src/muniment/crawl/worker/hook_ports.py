@@ -76,7 +76,8 @@ class HookPorts:
             self._send(reply)
             return
         await port.answered(_MOMENT_S)
-        self._told[asked.page_id] = count
+        if not port.in_flight:
+            self._told[asked.page_id] = count
         self._when_recorded(reply)
 
     async def close(self, grace_s: float) -> None:

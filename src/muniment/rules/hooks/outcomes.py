@@ -9,10 +9,12 @@ from msgspec import Struct
 from muniment.model.hooks.runs import HookStatus
 from muniment.rules.hooks.records import ResultRecord
 
-__all__ = ["Cut", "TryEnd", "judge", "stopped", "was_stopped"]
+__all__ = ["RECORDER_ENDED", "Cut", "TryEnd", "judge", "stopped", "was_stopped"]
 
 Cut = Literal["", "timeout", "output-limit", "memory", "stopped", "cannot-run"]
 """Why a try was ended; empty when it ended by itself, or by the end of its page."""
+RECORDER_ENDED = "the worker that recorded its requests ended"
+"""Why a hook is stopped that has lost its port."""
 _SKIPPED = 10
 _STOPPED = "stopped"
 _BY_OUR_SIGTERM = frozenset({-15, -2, 143, 130})
