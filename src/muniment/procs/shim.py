@@ -29,6 +29,8 @@ KEEPS = "MUNIMENT_KEEPS"
 AT_ONCE = signal.SIGUSR1
 """Makes a shim kill its command; with the shim itself killed, the exit code would be lost."""
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, AT_ONCE)
+_NOT_OURS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ)
+"""What Python does with these must not pass to a command: a pipeline of a shell ends by SIGPIPE."""
 """The signals that a shim handles. It starts with them blocked, so that none is lost."""
 _PR_SET_CHILD_SUBREAPER = 36
 _RSS_UNIT = 1024
@@ -242,7 +244,7 @@ def _entered(pwd: str) -> str | None:
 
 def _begin(command: list[str], environment: dict[str, str]) -> int:
     """Start the command in a session of its own; its number. Raises OSError."""
-    return os.posix_spawnp(command[0], command, environment, setsid=True, setsigdef=[signal.SIGCHLD, *ENDING])
+    return os.posix_spawnp(command[0], command, environment, setsid=True, setsigdef=[*_NOT_OURS, *ENDING])
 
 
 def _ticks(pid: int) -> int:

@@ -62,6 +62,12 @@ def test_a_command_that_a_signal_ended_has_its_number(book):
     assert not run.kill()
 
 
+def test_a_command_ignores_no_signal(book):
+    row = launch(book, ["grep", "SigIgn", "/proc/self/status"]).process
+    # those from 32 on are the C library's own
+    assert int(row.stdout.head.split()[1], 16) & 0x7FFFFFFF == 0
+
+
 def test_a_command_that_cannot_be_run_says_why(book):
     run = launch(book, ["no-such-program"])
     assert (run.process.exit_code, run.process.stderr.head) == (
