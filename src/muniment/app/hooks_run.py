@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -45,6 +46,7 @@ _ALONE = "hooks.sqlite"
 _AT_ONCE = 1000
 _LOOK_S = 0.05
 _MOST_STARTS = 1000
+_log = logging.getLogger(__name__)
 
 
 class HooksDone(Struct, frozen=True):
@@ -54,6 +56,8 @@ class HooksDone(Struct, frozen=True):
     statuses: dict[str, int]
     """Tries by status."""
     stopped: bool
+    reason: str = ""
+    """Why hooks could not go on; empty when they could."""
 
 
 def carry_out(plan: HookPlan, pages: CapturedPages, hands: HookHands) -> HooksDone:
@@ -106,6 +110,8 @@ class _Run:
         self._queue = _SomePages(JobHooks(db, self._store.job_id, self._store))
         self._statuses: Counter[str] = Counter()
         self._stopped = asyncio.Event()
+        self._reason = ""
+        self._hooks: HookSupervisor | None = None
         self._starts: dict[str, str] = {}
         """By host: a start page."""
 
@@ -117,22 +123,37 @@ class _Run:
             events.listen(self._count)
             keys = await (self._recorded(events) if self._plan.recorded else self._direct(events))
             keep_tables(self._store, self._pages.out)
-        return HooksDone(keys, dict(self._statuses), self._stopped.is_set())
+        return HooksDone(keys, dict(self._statuses), self._stopped.is_set(), self._reason)
 
     def _count(self, batch: EventBatch) -> None:
         self._statuses.update(event.status for event in batch.events if isinstance(event, HookEvent))
 
     def _supervisor(self, events: Events, recording: HookRecording | None = None) -> HookSupervisor:
-        return new_supervisor(
+        self._hooks = new_supervisor(
             *(self._queue, self._plan, self._hands.launch, events, ("", "")),
             private=is_private(self._pages.out),
             held=(lambda: False) if recording is None else (lambda: recording.limits.short_of_room),
             failed=self._fail,
             ports=None if recording is None else PagePorts(recording.orchestrator.recording_channel),
         )
+        return self._hooks
 
-    def _fail(self, _reason: str) -> None:
+    def _fail(self, reason: str) -> None:
+        """Hooks cannot go on: what runs is stopped."""
+        if not self._reason:
+            _log.warning("hooks are stopped: %s", reason)
+            self._reason = reason
+        self._stop()
+
+    def _stop(self, _: str = "") -> None:
         self._stopped.set()
+        if self._hooks is not None:
+            self._hooks.stop()
+
+    def _kill(self, _: str = "") -> None:
+        self._stopped.set()
+        if self._hooks is not None:
+            self._hooks.kill()
 
     async def _direct(self, events: Events) -> int:
         """Hooks reach the network by themselves; how many pages there are."""
@@ -146,15 +167,7 @@ class _Run:
             await supervisor.end()
             raise
 
-        def stop(_: str) -> None:
-            supervisor.stop()
-            self._stopped.set()
-
-        def kill(_: str) -> None:
-            supervisor.kill()
-            self._stopped.set()
-
-        with self._stopped_by_signals(events, stop, kill):
+        with self._stopped_by_signals(events, self._stop, self._kill):
             await self._until_done(supervisor)
         return keys
 
@@ -175,24 +188,16 @@ class _Run:
         orchestrator, supervisor = recording.orchestrator, self._supervisor(events, recording)
 
         async def last(_outcome: RunOutcome, attend: Callable[[], Awaitable[bool]]) -> bool:
-            await attended(self._until_done(supervisor), attend, kill_hooks)
+            await attended(self._until_done(supervisor), attend, self._kill)
             return True
 
-        def kill_hooks() -> None:
-            supervisor.kill()
-            self._stopped.set()
-
-        def stop(_: str) -> None:
-            supervisor.stop()
-            self._stopped.set()
-
         def kill(reason: str) -> None:
-            kill_hooks()
+            self._kill()
             orchestrator.kill(reason)
 
         orchestrator.last_hooks = last
         await supervisor.begin()
-        with self._stopped_by_signals(events, stop, kill):
+        with self._stopped_by_signals(events, self._stop, kill):
             await orchestrator.run(resumed=True)
         recording.close()
         return keys
@@ -201,8 +206,11 @@ class _Run:
         return stopped_by_signals(asyncio.get_running_loop(), lambda why: events.publish(StopEvent(why)), *steps)
 
     async def _until_done(self, supervisor: HookSupervisor) -> bool:
-        while not self._stopped.is_set() and await self._queue.due(1, ()):  # noqa: ASYNC110  (the tracker calls nobody)
-            await asyncio.sleep(_LOOK_S)
+        try:
+            while not self._stopped.is_set() and await self._queue.due(1, ()):  # noqa: ASYNC110  (the tracker calls nobody)
+                await asyncio.sleep(_LOOK_S)
+        except MunimentError as error:
+            self._fail(str(error))
         return await supervisor.finish(finished=False)
 
     def _queue_pages(self) -> int:

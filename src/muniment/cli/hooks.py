@@ -136,8 +136,14 @@ def run(
         click.echo(msgspec.json.encode(done).decode())
     elif not quiet:
         tries = ", ".join(f"{count:,} {status}" for status, count in sorted(done.statuses.items())) or "nothing to run"
-        click.echo(f"{counted(done.pages, 'page')}: {tries}{'; stopped' if done.stopped else ''}")
+        click.echo(f"{counted(done.pages, 'page')}: {tries}{_stopped(done)}")
     return 3 if done.stopped else 0
+
+
+def _stopped(done: HooksDone) -> str:
+    if not done.stopped:
+        return ""
+    return f"; stopped ({done.reason})" if done.reason else "; stopped"
 
 
 def _page_url(text: str) -> str:
