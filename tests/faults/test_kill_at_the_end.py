@@ -17,16 +17,22 @@ ENDED_BEFORE_THE_JOIN = """
 import os, signal
 from muniment.clock import now_ms
 from muniment.crawl.orchestrator.loop import Orchestrator
-async def stop_workers(orchestrator):
+from muniment.crawl.orchestrator.workers import Workers
+run = Orchestrator.run
+def begun(self, **given):
+    global orchestrator
+    orchestrator = self
+    return run(self, **given)
+async def end(*_):
     await orchestrator._queue.settle(now_ms())
     {}
-Orchestrator._stop_workers = stop_workers
+Orchestrator.run, Workers.end = begun, end
 from muniment.cli import main
 main()
 """
 """The last page is finished, the tick after it has settled the job, and then the end comes."""
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
-CTRL_C_TWICE = "orchestrator.kill('interrupted'); await orchestrator._workers.ended(10)"
+CTRL_C_TWICE = "orchestrator.kill('interrupted'); await orchestrator._workers._ended_within(10)"
 
 
 @pytest.mark.parametrize(("end", "code"), [(KILL, -signal.SIGKILL), (CTRL_C_TWICE, 3)])

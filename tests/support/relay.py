@@ -68,6 +68,8 @@ class Relay:
         self._own = OwnAnswers()
         self.repeats = Repeats(target)
         self._lines: set[_Line] = set()
+        self._clients: set[asyncio.StreamWriter] = set()
+        """Those that are being passed on, or are about to be."""
         self._server: asyncio.Server | None = None
         # Holds the port while nothing listens: connections are refused, and nobody else gets it.
         self._holder = self._socket(0)
@@ -191,14 +193,15 @@ class Relay:
         made.bind((self._address, port))
         return made
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None], *after: Callable[[object], None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        for call in (self._tasks.discard, *after):
+            task.add_done_callback(call)
 
     async def _listen(self) -> None:
         if self._server is None:
-            self._server = await asyncio.start_server(self._pass_on, sock=self._socket(self.port), backlog=1024)
+            self._server = await asyncio.start_server(self._accept, sock=self._socket(self.port), backlog=1024)
         self._listening = False
 
     def _listen_again(self) -> None:
@@ -220,6 +223,11 @@ class Relay:
         for line in lines:
             line.reset()
         return len(lines)
+
+    def _accept(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        # a task that is cancelled before it begins closes nothing, so that the end needs to know of its client
+        self._clients.add(client)
+        self._start(self._pass_on(reader, client), lambda _: self._clients.discard(client))
 
     async def _pass_on(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         try:
@@ -305,6 +313,8 @@ class Relay:
         if self._server is not None:
             self._server.close()
         self._reset_all()
+        for client in self._clients:
+            client.transport.abort()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
