@@ -67,7 +67,10 @@ class _Note:
 
 
 class Keeper:
-    """Keeps commands, one after the other, as long as the one that stands by is the `first` one's other side."""
+    """Keeps commands, one after the other, until its launcher or the one that stands by is gone.
+
+    `lifeline` closes with the launcher, and `first`, a pipe, with the one that stands by.
+    """
 
     def __init__(self, lifeline: int, first: int, note: _Note, launcher: str) -> None:
         self.lifeline, self.first, self._note, self._launcher = lifeline, first, note, launcher
@@ -132,7 +135,10 @@ class Keeper:
         known = ((self._command, _ticks(self._command)), *self._shims)
         line = " ".join(f"{pid} {ticks}" for pid, ticks in known) + "\n"
         self._write("process.pid", line)
-        os.write(self.lifeline, line.encode())
+        try:
+            os.write(self.lifeline, line.encode())
+        except OSError:
+            self._asked = True  # the launcher is gone: nobody waits for the command
 
     def _sleep(self) -> None:
         """Wait for a signal, the end of a child, the time, or the end of the launcher or of the one that stands by."""

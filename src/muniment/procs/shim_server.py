@@ -68,7 +68,10 @@ class _Orders:
         """The next order, whose outputs are those of this process from now on; None when there is no more."""
         if any(descriptor == self._first for descriptor, _ in self._waited.poll()):
             return None  # nobody stands by
-        size, passed, _, _ = self._socket.recvmsg(SIZE, self._space)
+        try:
+            size, passed, _, _ = self._socket.recvmsg(SIZE, self._space)
+        except OSError:
+            return None  # the launcher is gone, and had not heard all
         if not size:
             return None
         # only its launcher can write there
@@ -81,15 +84,16 @@ class _Orders:
             os.environ["PATH"] = order.environment["PATH"]
         else:
             os.environ.pop("PATH", None)
-        self.say(TAKEN)
-        return order
+        # a launcher that gave this shim up has given the order to another one
+        return order if self.say(TAKEN) else None
 
-    def say(self, text: bytes) -> None:
-        """Write a line on the lifeline."""
+    def say(self, text: bytes) -> bool:
+        """Write a line on the lifeline; whether the launcher is there."""
         try:
             os.write(self._lifeline, text + b"\n")
         except OSError:
-            pass  # the launcher is gone
+            return False
+        return True
 
 
 class _ForkServer:

@@ -56,8 +56,6 @@ class DatabaseThread(Generic[_Open]):
     def __init__(self, name: str, opening: Callable[[], _Open], most_waiting: int, stalled_s: float) -> None:
         self.name, self._opening, self._most, self._stalled_s = name, opening, most_waiting, stalled_s
         self._open: _Open | None = None
-        # of its own: each call is two messages, which a pool makes dear; and no end of the process waits for it
-        self._thread = Thread(target=self._work, name=f"muniment-{name}", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turns: SimpleQueue[bool] = SimpleQueue()
         """True for each call that waits, and False at the end."""
@@ -97,8 +95,9 @@ class DatabaseThread(Generic[_Open]):
 
     def _begun_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-            self._thread.start()
+            # of its own: each call is two messages, which a pool makes dear; and no end of the process waits for it
+            Thread(target=self._work, name=f"muniment-{self.name}", daemon=True).start()
+            self._loop = asyncio.get_running_loop()  # after it: a start that failed is tried again
         return self._loop
 
     async def _answered(self, answer: asyncio.Future[_Answer], until: float) -> _Answer:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
+import uuid
 
 import psutil
 import pytest
 from msgspec import structs
 
+from muniment.procs import shim
 from muniment.procs.children.run import ChildRun, launch
 from muniment.procs.stop import stop_tree
 from muniment.procs.sweep import cleanup_stale_running
 from muniment.tracker.processes.sqlite import open_processes
-from process_harness import everyone_of, soon
+from process_harness import everyone_of, soon, with_argument
 
 pytestmark = pytest.mark.usefixtures("kept_by")
 
@@ -115,6 +120,22 @@ def test_signals_that_were_blocked_for_a_keeper_are_not_for_its_command(book):
     assert os.environ.get("MUNIMENT_KEEPS") is None
     run = launch(book, ["sh", "-c", "env"])
     assert "MUNIMENT_KEEPS" not in run.process.stdout.head
+
+
+def test_a_command_that_begins_when_its_launcher_is_gone_is_ended(tmp_path):
+    """The launcher is killed after its order, and before it could hear that the command has begun."""
+    mine, (ours, theirs) = uuid.uuid4().hex, socket.socketpair()
+    number = str(theirs.fileno())
+    order = [str(tmp_path), number, "5", "0", "0", "sh", "-c", "sleep 600; exit 3", mine]
+    with theirs:
+        ours.close()
+        kept = subprocess.Popen([sys.executable, *shim.HOW, *order], pass_fds=[theirs.fileno()])
+    kept.wait(30)
+    left = [pid for pid in with_argument(mine) if pid != kept.pid]
+    for pid in left:
+        os.killpg(pid, signal.SIGKILL)
+    assert left == []
+    assert '"exit_code": -15' in (tmp_path / "exit.json").read_text()
 
 
 def test_who_ends_what_it_belongs_to_says_itself_how_it_ends(book):

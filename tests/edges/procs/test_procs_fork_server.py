@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import psutil
 import pytest
@@ -14,6 +17,10 @@ from muniment.procs import stop
 from muniment.procs.children import fork_server
 from muniment.procs.children.fork_server import ForkServer
 from muniment.procs.children.run import launch
+from muniment.procs.hooks import hook_process
+from muniment.procs.hooks.hook_process import HookCommand, HookProcess
+from muniment.procs.hooks.left_files import FolderState, folder_state
+from muniment.procs.hooks.tree_watch import TreeWatch
 from muniment.procs.tree import related
 from process_harness import soon
 
@@ -101,6 +108,82 @@ def test_what_is_left_of_a_command_is_not_what_its_shim_keeps_next(book, tmp_pat
     assert runs[0].keepers == first.keepers
     assert runs[0].is_alive()
     assert runs[0].terminate().exit_code == -signal.SIGTERM
+
+
+def test_who_has_ended_ends_nothing_of_what_its_shim_keeps_next(book, server):
+    first = launch(book, ["sh", "-c", "exit 5"], background=True, server=server)
+    soon(first.poll, "it is over")
+    between = launch(book, ["true"], server=server)
+    assert not set(between.keepers) & set(first.keepers)  # it was not let go
+    first.let_go()
+    second = launch(book, ["sh", "-c", "sleep 1; exit 7"], background=True, server=server)
+    assert second.keepers == first.keepers
+    first.end()
+    first.let_go()
+    third = launch(book, ["true"], server=server)
+    assert third.keepers == between.keepers
+    assert second.wait(30).exit_code == 7
+
+
+def hook_in(directory: Path, text: str) -> HookCommand:
+    return HookCommand(
+        label="hook",
+        words=("sh", "-c", text),
+        directory=directory,
+        environment=tuple(os.environ.items()),
+        timeout_s=60,
+        most_output=1 << 20,
+        most_memory=0,
+        attempt=1,
+        background=True,
+    )
+
+
+def test_a_hook_that_is_stopped_while_its_end_is_noted_ends_no_other_one(book, tmp_path, monkeypatch, server):
+    """What it left is listed for long, and another hook begins meanwhile."""
+    listing, listed = threading.Event(), threading.Event()
+
+    def listed_slowly(directory: Path) -> FolderState:
+        if (directory / "left").exists():
+            listing.set()
+            assert listed.wait(30)
+        return folder_state(directory)
+
+    async def run_both() -> tuple[HookProcess, HookProcess]:
+        watch = TreeWatch(book)
+        go = tmp_path / "go"
+        first = HookProcess(hook_in(tmp_path / "a", "touch left"), book, server, watch, lambda _: None)
+        waits = f"until [ -e {go} ]; do sleep 0.05; done; exit 7"
+        second = HookProcess(hook_in(tmp_path / "b", waits), book, server, watch, lambda _: None)
+        await first.start()
+        assert await asyncio.to_thread(listing.wait, 30)
+        await second.start()
+        first.stop("timeout", "too long")
+        await asyncio.sleep(0.5)
+        listed.set()
+        await first.ended()
+        go.touch()
+        await second.ended()
+        return first, second
+
+    monkeypatch.setattr(hook_process, "folder_state", listed_slowly)
+    first, second = asyncio.run(run_both())
+    assert (first.ending.exit_code, set(first.after)) == (0, {"left"})
+    assert (second.ending.exit_code, second.cut) == (7, "")
+
+
+def test_a_shim_that_was_frozen_begins_nothing_that_another_one_has_begun(book, tmp_path, monkeypatch, server):
+    frozen = psutil.Process(launch(book, ["true"], server=server).keepers[0])
+    frozen.suspend()
+    monkeypatch.setattr(fork_server, "_PATIENCE_S", 1.0)
+    waits = "echo x >> begun; until [ -e go ]; do sleep 0.05; done; exit 5"
+    run = launch(book, ["sh", "-c", waits], pwd=str(tmp_path), background=True, server=server)
+    assert frozen.pid not in run.keepers
+    frozen.resume()
+    soon(lambda: is_over(frozen), "it has ended")
+    (tmp_path / "go").touch()
+    assert run.wait(30).exit_code == 5
+    assert (tmp_path / "begun").read_text() == "x\n"
 
 
 def test_a_long_command_arrives_whole(book, server):

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from io import BytesIO
 from pathlib import Path
 
 import psutil
@@ -188,8 +189,22 @@ class _Fragile:
         pass
 
 
+def test_a_thread_that_the_system_did_not_let_start_is_started_with_the_next_call(tmp_path: Path) -> None:
+    with ApiServer(TrackerPlace(tmp_path)).make_tokens() as server:
+        thread = DatabaseThread("late", BytesIO, 3, 30.0)
+        before = threading.stack_size(1 << 47)  # more than a process may address
+        try:
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                server.submit(thread.run(lambda _: 1)).result(30)
+        finally:
+            threading.stack_size(before)
+        assert server.submit(thread.run(lambda _: 2)).result(30) == 2
+        server.submit(thread.close(5)).result(30)
+
+
 def test_a_database_that_failed_is_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_thread, "_OPENING_S", 0.0)
+    monkeypatch.setattr(_Fragile, "opened", 0)
 
     def fail(_opened: _Fragile) -> None:
         raise TrackerLostError("gone")

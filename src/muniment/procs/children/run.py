@@ -63,6 +63,7 @@ class ChildRun:
         self._kept = shim_report(child.report) or files.kept()
         self.ending: ProcessEnding | None = None
         """How it ended, once that is confirmed."""
+        self._let_go = False
 
     def note_start(self) -> None:
         """Note that it runs, if it does."""
@@ -110,8 +111,9 @@ class ChildRun:
 
     def end(self) -> None:
         """Have it and all that it began end, gracefully and then by force, without waiting for that."""
-        with suppress(OSError):  # it has ended
-            self._child.lifeline.shutdown(socket.SHUT_WR)
+        if self.ending is None:  # otherwise its shim may keep another command
+            with suppress(OSError):  # it has ended
+                self._child.lifeline.shutdown(socket.SHUT_WR)
 
     def force(self) -> None:
         """End at once what is left of it, shims that were stopped too; what cannot be killed is left."""
@@ -125,10 +127,16 @@ class ChildRun:
         return self.poll() is None and (row is None or is_alive(row))
 
     def poll(self) -> ProcessEnding | None:
-        """The end of the command, or None while it or a descendant runs."""
+        """The end of the command, or None while it or a descendant runs. When it is known, `let_go`."""
         if self.ending is None and self._child.poll() is not None and (self._child.is_over or not self._is_kept()):
             self._conclude()
         return self.ending
+
+    def let_go(self) -> None:
+        """Have a shim that said that all has ended keep the next command: nothing here is about that shim any more."""
+        if self.ending is not None and self._child.is_over and not self._let_go:
+            self._let_go = True
+            self._child.let_go()
 
     def _is_kept(self) -> bool:
         """Whether one that stands by was killed, and the other one still ends what both kept."""
@@ -138,13 +146,14 @@ class ChildRun:
         return bool(living) and not any(one.state in "Tt" for one in living)
 
     def wait(self, timeout: float | None = None) -> ProcessEnding:
-        """Wait until it and all that it began have ended; raises TimeoutError after so many seconds."""
+        """Wait until it and all that it began have ended, and let go; raises TimeoutError after so many seconds."""
         over_at = None if timeout is None else monotonic() + timeout
         self._child.wait(timeout)
         while (ending := self.poll()) is None:
             if over_at is not None and monotonic() > over_at:
                 raise TimeoutError(f"what process {self.command_pid} began did not end within {timeout} s")
             time.sleep(_LOOK_AGAIN_S)
+        self.let_go()
         return ending
 
     def kill(self, number: signal.Signals = signal.SIGTERM) -> bool:
@@ -158,15 +167,12 @@ class ChildRun:
         return self.wait()
 
     def _conclude(self) -> None:
-        # one that waits for its next command gets that when nothing here tells of it any more
         if not self._child.is_over:
             self._child.let_go()
             self.ending = self._files.ending() or self._without_shim()
         else:
             self.ending = self._files.ending() or self._told_by_shim()
         self._entry.ended(self.ending)
-        if self._child.is_over:
-            self._child.let_go()
         if not self._entry.files:
             shutil.rmtree(self._files.directory, ignore_errors=True)
 

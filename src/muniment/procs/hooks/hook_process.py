@@ -197,6 +197,7 @@ class HookProcess:
             leaving.cancel()
             await self._watch.remove(tree)
             self.ready.set()
+            run.let_go()  # the last of all: another hook may have its shim from here on
 
     def _look(self) -> None:
         """Take in what it has written, and see whether that is too much."""
@@ -245,7 +246,11 @@ class HookProcess:
     def _too_heavy(self, used: int) -> None:
         loop = self._task.get_loop() if self._task is not None else None
         if loop is not None:
-            loop.call_soon_threadsafe(self.stop, "memory", f"{used} bytes, more than {self._command.most_memory}")
+            loop.call_soon_threadsafe(self._end_heavy, used)
+
+    def _end_heavy(self, used: int) -> None:
+        if not self.over:  # otherwise what was looked at may be the next hook of its shim
+            self.stop("memory", f"{used} bytes, more than {self._command.most_memory}")
 
 
 def _first_line(said: bytes) -> str:
