@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hook_plugins import hook, results_of
+from sqlalchemy import text
 from tests.support.nginx import Nginx
+from tests.support.postgres import Postgres
 from tests.support.proxied_runs import recorded, table
+
+from muniment.model.place import TrackerPlace
+from muniment.tracker.connect import tracker_at
 
 ALONE = ("--page-only", "--no-sitemaps", "--insecure", "--quiet")
 SAY = 'curl -s -o /dev/null -w "%{http_code}\\n"'
@@ -45,15 +48,18 @@ def assert_log_is_archived(site: Nginx, out: Path) -> None:
     assert Counter(urls.values()) == Counter(row["url"] for row in table(out))
 
 
-def sums_of(out: Path) -> dict[str, int]:
+def payload_bytes_of(out: Path, database: str = "") -> int:
     """What the tracker counts."""
-    with closing(sqlite3.connect(out / "tracker.sqlite")) as db:
-        db.row_factory = sqlite3.Row
-        [row] = db.execute("select sum(payload_bytes) payload_bytes, sum(responses_2xx) responses_2xx from job_sums")
-        return dict(row)
+    with tracker_at(TrackerPlace(out, database)) as db:
+        return int(db.connection.execute(text("select sum(payload_bytes) from job_sums")).scalar_one())
 
 
-def test_the_log_of_the_server_is_the_archive_of_hooks_of_the_crawl(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+@pytest.mark.parametrize("on", ["SQLite", "PostgreSQL"])
+def test_the_log_of_the_server_is_the_archive_of_hooks_of_the_crawl(
+    muniment: Any, site: Nginx, postgres: Postgres, tmp_path: Path, on: str
+) -> None:
+    database = postgres.create("crawl_hooks") if on == "PostgreSQL" else ""
+    tracker = ("--database", database) if database else ()
     plugins, out, url = tmp_path / "plugins", tmp_path / "out", site.url
     daemon = f"trap 'curl -sS {url}data.txt?daemon-ends > last; exit 0' TERM\ncurl -sS {url}data.txt?daemon > first\n"
     hook(plugins, "daemon", "on_CrawlSetup__1_daemon.bg.sh", f"{daemon}echo ready\nwhile :; do sleep 0.05; done")
@@ -63,7 +69,7 @@ def test_the_log_of_the_server_is_the_archive_of_hooks_of_the_crawl(muniment: An
     hook(plugins, "end", "on_CrawlEnd__1_end.sh", f"curl -sS {url}data.txt?end > got; {SAY} {url}no.txt > said")
     private = f"{SAY} http://10.1.2.3/ > said"
     hook(plugins, "bye", "on_CrawlCleanup__1_bye.sh", f"{private}; curl -sS {url}data.txt?cleanup > got; env > env")
-    done = muniment("crawl", url, "-o", out, "--hooks", plugins, *ALONE)
+    done = muniment("crawl", url, "-o", out, "--hooks", plugins, *tracker, *ALONE)
     assert done.code == 0, done
     crawl = out / "hooks" / "crawl"
     assert [(crawl / name / "said").read_text().split() for name in ("end", "bye")] == [["403"], ["403"]]
@@ -79,5 +85,5 @@ def test_the_log_of_the_server_is_the_archive_of_hooks_of_the_crawl(muniment: An
     assert not (crawl / "muniment_network").exists()
     assert str(crawl / "muniment_network") in (crawl / "bye" / "env").read_text()
     assert [row["error"] for row in results_of(out) if row["status"] != "succeeded"] == []
-    assert sums_of(out)["payload_bytes"] == sum(row["body_length"] for row in table(out))
+    assert payload_bytes_of(out, database) == sum(row["body_length"] for row in table(out))
     assert muniment("check", out).code == 0
