@@ -216,6 +216,7 @@ class HookSupervisor:
             self._again = False
             self._pages.clear()
             self._lost.clear()
+            self._unrecorded.clear()
             if self._ports is not None:
                 self._ports.close_all()
             try:
