@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
 import threading
+import time
+import uuid
 from pathlib import Path
 
 import psutil
@@ -22,7 +25,7 @@ from muniment.procs.hooks.hook_process import HookCommand, HookProcess
 from muniment.procs.hooks.left_files import FolderState, folder_state
 from muniment.procs.hooks.tree_watch import TreeWatch
 from muniment.procs.tree import related
-from process_harness import soon
+from process_harness import soon, with_argument
 
 LAUNCHER = """
 import os, sys, time
@@ -33,6 +36,19 @@ server = ForkServer()
 run = launch(ProcessRegistry(), ["sh", "-c", "sleep 600 & exec sleep 601"], background=True, server=server)
 print(run.command_pid, *run.keepers, flush=True)
 time.sleep(600)
+"""
+
+ORDERING = """
+import sys
+from muniment.procs.children.fork_server import ForkServer
+from muniment.procs.children.run import launch
+from muniment.procs.registry import ProcessRegistry
+server = ForkServer()
+launch(ProcessRegistry(), ["true"], server=server)
+print("warm", flush=True)
+sys.stdin.readline()
+launch(ProcessRegistry(), ["sh", "-c", "sleep 600; true", sys.argv[1]], background=True, server=server)
+sys.stdin.readline()
 """
 
 
@@ -184,6 +200,31 @@ def test_a_shim_that_was_frozen_begins_nothing_that_another_one_has_begun(book, 
     (tmp_path / "go").touch()
     assert run.wait(30).exit_code == 5
     assert (tmp_path / "begun").read_text() == "x\n"
+
+
+def test_a_launcher_that_is_killed_as_it_orders_leaves_no_command(tmp_path):
+    mine, chance = uuid.uuid4().hex, random.Random(4)
+    for _ in range(12):
+        launcher = subprocess.Popen(
+            [sys.executable, "-c", ORDERING, mine],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+        assert launcher.stdin is not None
+        assert launcher.stdout is not None
+        launcher.stdout.readline()
+        launcher.stdin.write("\n")
+        launcher.stdin.flush()
+        time.sleep(chance.uniform(0, 0.006))
+        launcher.kill()
+        launcher.communicate()
+    try:
+        soon(lambda: not with_argument(mine), "all ended", 10)
+    finally:
+        for pid in with_argument(mine):
+            os.killpg(pid, signal.SIGKILL)
 
 
 def test_a_long_command_arrives_whole(book, server):
