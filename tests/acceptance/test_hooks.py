@@ -132,6 +132,7 @@ def test_what_hooks_put_in_place_of_a_body_goes_and_nothing_that_it_leads_to(
     outside.mkdir()
     (outside / "output.html").write_text("mine")
     moved = f'cd "$SNAP_DIR"; mkdir -p muniment_body/more/less; rm -r muniment_dom; ln -s {outside} muniment_dom'
+    moved += f"; rm -r muniment_network; ln -s {outside} muniment_network"
     hook(plugins, "move", "on_Snapshot__1_move.sh", moved)
     crawl(muniment, site, plugins, tmp_path / "out")
     left = sorted(path.name for path in page_folder(tmp_path / "out").iterdir())

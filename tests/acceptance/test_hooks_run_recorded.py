@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +162,38 @@ def test_a_run_that_is_ended_is_gone_on_with(
     assert muniment("check", captured).code == 0
 
 
+@pytest.mark.parametrize("network", ["record", "direct"])
+def test_a_run_whose_tracker_takes_no_result_ends_soon(
+    muniment: Any, captured: Path, tmp_path: Path, network: str
+) -> None:
+    """What is read of the tracker is still there; hooks that would run for an hour are stopped."""
+    plugins = tmp_path / "plugins"
+    hook(
+        plugins,
+        "a",
+        "on_Snapshot__1_a.sh",
+        'echo x >> "$DATA_DIR/begun"; until [ -e "$DATA_DIR/go" ]; do sleep 0.05; done',
+    )
+    hook(plugins, "b", "on_Snapshot__2_b.sh", "sleep 3600")
+    words = ("hooks", "run", "-o", captured, "--hooks", plugins, "--hook-network", network)
+    command = muniment.start(*words, "--hook-timeout", "3600")
+    wait_until((captured / "begun").exists)
+    with closing(sqlite3.connect(captured / "tracker.sqlite")) as db:
+        db.execute("create trigger no before insert on hook_runs begin select raise(abort, 'no more results'); end")
+        begun = time.monotonic()
+        (captured / "go").touch()
+        said, errors = command.communicate(timeout=60)
+        assert (command.returncode, time.monotonic() - begun < 30) == (3, True), (said, errors)
+        assert "stopped (the tracker's database failed: no more results)" in said
+        db.execute("drop trigger no")
+    hook(plugins, "b", "on_Snapshot__2_b.sh", "true")
+    assert muniment(*words).code == 0
+    assert {(row["hook"][-4:], row["status"]) for row in results_of(captured)} == {
+        ("a.sh", "noresults"),
+        ("b.sh", "noresults"),
+    }
+
+
 def test_a_crawl_that_was_killed_is_recorded_into_and_goes_on(muniment: Any, site: Nginx, tmp_path: Path) -> None:
     plugins, out = tmp_path / "plugins", tmp_path / "out"
     hook(plugins, "ask", "on_Snapshot__1_ask.sh", ASK.format(url=site.url))
@@ -175,4 +210,23 @@ def test_a_crawl_that_was_killed_is_recorded_into_and_goes_on(muniment: Any, sit
     assert muniment("hooks", "run", "-o", out, "--hooks", plugins, *RECORD).code == 0
     assert of_hooks(out) == ["one", "two"]
     assert_log_is_archived(site, out)
+    assert muniment("check", out).code == 0
+
+
+def test_what_the_disk_has_lost_is_recorded_anew(muniment: Any, site: Nginx, tmp_path: Path) -> None:
+    """The payload of a record that is gone is not referred to, though the tracker knew it when the run began."""
+    plugins, out = tmp_path / "plugins", tmp_path / "out"
+    (tmp_path / "site" / "two.html").write_text("text of two\n" * 1000)
+    hook(plugins, "ask", "on_Snapshot__1_ask.sh", f"curl -sSf {site.url}two.html?again > got")
+    pages = [f"{site.url}{name}.html" for name in ("one", "two")]
+    crawl = ("crawl", *pages, f"{site.url}one.html?later", "-o", out, "--delay", "2000", "--no-robots", *ALONE)
+    command = muniment.start(*crawl)
+    wait_until(lambda: (out / "crawl.jsonl").exists() and (out / "crawl.jsonl").read_text().count('"capture"') == 2)
+    command.kill()
+    command.communicate()
+    [file] = out.glob("*.open")
+    os.truncate(file, file.stat().st_size - 200)
+    done = muniment("hooks", "run", "-o", out, "--hooks", plugins, "--url", f"{site.url}one.html", *RECORD)
+    assert (done.code, "captures that were safe are gone" in done.stderr) == (0, True), done
+    assert [kind for kind, url, _, _ in recorded(out) if url.endswith("again")][:1] == ["response"]
     assert muniment("check", out).code == 0

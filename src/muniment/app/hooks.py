@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CapturedPages",
-    "HookHands",
     "HookPlan",
-    "hook_hands",
+    "LockedRun",
     "keep_tables",
+    "locked_run",
     "new_supervisor",
     "plan_hooks",
     "worker_launch",
@@ -77,8 +77,8 @@ class CapturedPages(Struct, frozen=True, kw_only=True):
     """Secrets masked."""
 
 
-class HookHands(Struct, frozen=True):
-    """What a run over captured pages works with."""
+class LockedRun(Struct, frozen=True):
+    """What a run over captured pages works with: the locks of its directory, and who launches for it."""
 
     registry: ProcessRegistry
     place: TrackerPlace
@@ -213,7 +213,7 @@ def keep_tables(store: HookStore, out: Path) -> None:
 
 
 @contextmanager
-def hook_hands(out: Path, registry: ProcessRegistry) -> Iterator[HookHands]:
+def locked_run(out: Path, registry: ProcessRegistry) -> Iterator[LockedRun]:
     """Lock a directory with captured pages, and launch the worker of hooks. Raises MunimentError."""
     if not (out / CAPTURES).exists() and not (out / PARTS).is_dir():
         raise UsageError(f"{out} holds no index of captures")
@@ -225,7 +225,7 @@ def hook_hands(out: Path, registry: ProcessRegistry) -> Iterator[HookHands]:
     locks = [lock.descriptor for lock in lock_both(out, place.directory)]
     try:
         with _early(worker_launch(locks, registry)) as launch:
-            yield HookHands(registry, place, locks, launch)
+            yield LockedRun(registry, place, locks, launch)
     finally:
         for lock in locks:
             os.close(lock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import uvloop
 from msgspec import Struct
 
-from muniment.app.hooks import CapturedPages, HookHands, HookPlan, keep_tables, new_supervisor
+from muniment.app.hooks import CapturedPages, HookPlan, LockedRun, keep_tables, new_supervisor
 from muniment.app.signals import stopped_by_signals
 from muniment.archive.event_log import EventLog
 from muniment.control.privacy import is_private
@@ -39,12 +40,13 @@ if TYPE_CHECKING:
     from muniment.app.hook_recording import HookRecording
     from muniment.crawl.progress import RunOutcome
 
-__all__ = ["HooksDone", "carry_out"]
+__all__ = ["HooksDone", "run_hooks"]
 
 _ALONE = "hooks.sqlite"
 _AT_ONCE = 1000
 _LOOK_S = 0.05
 _MOST_STARTS = 1000
+_log = logging.getLogger(__name__)
 
 
 class HooksDone(Struct, frozen=True):
@@ -54,18 +56,20 @@ class HooksDone(Struct, frozen=True):
     statuses: dict[str, int]
     """Tries by status."""
     stopped: bool
+    reason: str = ""
+    """Why hooks could not go on; empty when they could."""
 
 
-def carry_out(plan: HookPlan, pages: CapturedPages, hands: HookHands) -> HooksDone:
+def run_hooks(plan: HookPlan, pages: CapturedPages, locked: LockedRun) -> HooksDone:
     """Run hooks over the pages of a locked directory. Raises MunimentError."""
     try:
-        with _database(pages.out, hands.place) as db:
+        with _database(pages.out, locked.place) as db:
             most_descriptors()
-            return uvloop.run(_Run(plan, pages, hands, db).carry_out())
+            return uvloop.run(_Run(plan, pages, locked, db).run())
     except DiskFullError as error:
         from muniment.crawl.orchestrator.limits import no_room  # noqa: PLC0415  (only recording needs more of it)
 
-        raise no_room(error, pages.out, hands.place.directory, defaults("crawl")) from error
+        raise no_room(error, pages.out, locked.place.directory, defaults("crawl")) from error
 
 
 @contextmanager
@@ -99,42 +103,59 @@ class _SomePages:
 class _Run:
     """One run over captured pages."""
 
-    def __init__(self, plan: HookPlan, pages: CapturedPages, hands: HookHands, db: Database) -> None:
-        self._plan, self._pages, self._hands, self._db = plan, pages, hands, db
+    def __init__(self, plan: HookPlan, pages: CapturedPages, locked: LockedRun, db: Database) -> None:
+        self._plan, self._pages, self._locked, self._db = plan, pages, locked, db
         job = find_job(db)
         self._store = HookStore(db, job.job_id if job else 1, plan.wanted)
         self._queue = _SomePages(JobHooks(db, self._store.job_id, self._store))
         self._statuses: Counter[str] = Counter()
         self._stopped = asyncio.Event()
+        self._reason = ""
+        self._hooks: HookSupervisor | None = None
         self._starts: dict[str, str] = {}
         """By host: a start page."""
 
-    async def carry_out(self) -> HooksDone:
+    async def run(self) -> HooksDone:
         """Run what is to be run. Raises MunimentError."""
-        log = EventLog(self._hands.locks[0], Path(self._plan.setup.out) / EVENTS_FILE)
+        log = EventLog(self._locked.locks[0], Path(self._plan.setup.out) / EVENTS_FILE)
         with closing(Publisher()) as events:
             events.listen(log.take)
             events.listen(self._count)
-            keys = await (self._recorded(events) if self._plan.recorded else self._direct(events))
+            keys = await (self._run_recorded(events) if self._plan.recorded else self._run_direct(events))
             keep_tables(self._store, self._pages.out)
-        return HooksDone(keys, dict(self._statuses), self._stopped.is_set())
+        return HooksDone(keys, dict(self._statuses), self._stopped.is_set(), self._reason)
 
     def _count(self, batch: EventBatch) -> None:
         self._statuses.update(event.status for event in batch.events if isinstance(event, HookEvent))
 
     def _supervisor(self, events: Events, recording: HookRecording | None = None) -> HookSupervisor:
-        return new_supervisor(
-            *(self._queue, self._plan, self._hands.launch, events, ("", "")),
+        self._hooks = new_supervisor(
+            *(self._queue, self._plan, self._locked.launch, events, ("", "")),
             private=is_private(self._pages.out),
             held=(lambda: False) if recording is None else (lambda: recording.limits.short_of_room),
             failed=self._fail,
             ports=None if recording is None else PagePorts(recording.orchestrator.recording_channel),
         )
+        return self._hooks
 
-    def _fail(self, _reason: str) -> None:
+    def _fail(self, reason: str) -> None:
+        """Hooks cannot go on: what runs is stopped."""
+        if not self._reason:
+            _log.warning("hooks are stopped: %s", reason)
+            self._reason = reason
+        self._stop()
+
+    def _stop(self, _: str = "") -> None:
         self._stopped.set()
+        if self._hooks is not None:
+            self._hooks.stop()
 
-    async def _direct(self, events: Events) -> int:
+    def _kill(self, _: str = "") -> None:
+        self._stopped.set()
+        if self._hooks is not None:
+            self._hooks.kill()
+
+    async def _run_direct(self, events: Events) -> int:
         """Hooks reach the network by themselves; how many pages there are."""
         supervisor = self._supervisor(events)
         await supervisor.begin()
@@ -146,19 +167,11 @@ class _Run:
             await supervisor.end()
             raise
 
-        def stop(_: str) -> None:
-            supervisor.stop()
-            self._stopped.set()
-
-        def kill(_: str) -> None:
-            supervisor.kill()
-            self._stopped.set()
-
-        with self._stopped_by_signals(events, stop, kill):
+        with self._stopped_by_signals(events, self._stop, self._kill):
             await self._until_done(supervisor)
         return keys
 
-    async def _recorded(self, events: Events) -> int:
+    async def _run_recorded(self, events: Events) -> int:
         """What hooks fetch is recorded; how many pages there are."""
         from muniment.app.crawl_hooks import attended  # noqa: PLC0415  (without recording none of it is needed)
         from muniment.app.hook_recording import RecordingPlace, open_recording  # noqa: PLC0415  (as above)
@@ -166,8 +179,8 @@ class _Run:
         pages, keys = self._pages, self._queue_pages()
         place = RecordingPlace(
             out=pages.out.absolute(),
-            locks=self._hands.locks,
-            registry=self._hands.registry,
+            locks=self._locked.locks,
+            registry=self._locked.registry,
             private=is_private(pages.out),
             command_line=pages.command_line,
         )
@@ -175,24 +188,16 @@ class _Run:
         orchestrator, supervisor = recording.orchestrator, self._supervisor(events, recording)
 
         async def last(_outcome: RunOutcome, attend: Callable[[], Awaitable[bool]]) -> bool:
-            await attended(self._until_done(supervisor), attend, kill_hooks)
+            await attended(self._until_done(supervisor), attend, self._kill)
             return True
 
-        def kill_hooks() -> None:
-            supervisor.kill()
-            self._stopped.set()
-
-        def stop(_: str) -> None:
-            supervisor.stop()
-            self._stopped.set()
-
         def kill(reason: str) -> None:
-            kill_hooks()
+            self._kill()
             orchestrator.kill(reason)
 
         orchestrator.last_hooks = last
         await supervisor.begin()
-        with self._stopped_by_signals(events, stop, kill):
+        with self._stopped_by_signals(events, self._stop, kill):
             await orchestrator.run(resumed=True)
         recording.close()
         return keys
@@ -201,8 +206,11 @@ class _Run:
         return stopped_by_signals(asyncio.get_running_loop(), lambda why: events.publish(StopEvent(why)), *steps)
 
     async def _until_done(self, supervisor: HookSupervisor) -> bool:
-        while not self._stopped.is_set() and await self._queue.due(1, ()):  # noqa: ASYNC110  (the tracker calls nobody)
-            await asyncio.sleep(_LOOK_S)
+        try:
+            while not self._stopped.is_set() and await self._queue.due(1, ()):  # noqa: ASYNC110  (the tracker calls nobody)
+                await asyncio.sleep(_LOOK_S)
+        except MunimentError as error:
+            self._fail(str(error))
         return await supervisor.finish(finished=False)
 
     def _queue_pages(self) -> int:

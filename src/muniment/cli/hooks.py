@@ -117,7 +117,7 @@ def run(
     **given: Any,
 ) -> int:
     """Run hooks over the pages that a directory holds, without fetching them: those that a page has not had yet."""
-    from muniment.app.hooks import CapturedPages, hook_hands, plan_hooks  # noqa: PLC0415  (looking at hooks needs none)
+    from muniment.app.hooks import CapturedPages, locked_run, plan_hooks  # noqa: PLC0415  (looking at hooks needs none)
 
     options = read_hook_options(given)
     if not options.hooks:
@@ -128,15 +128,16 @@ def run(
     plan = plan_hooks(options, defaults("crawl"), out, min(wanted, default=""), mode)
     assert plan is not None
     told = shlex.join(["muniment", *told_command(sys.argv[1:])])
-    with hook_hands(out, invocation.row.registry) as hands:
-        from muniment.app.hooks_run import carry_out  # noqa: PLC0415  (while the worker starts)
+    with locked_run(out, invocation.row.registry) as locked:
+        from muniment.app.hooks_run import run_hooks  # noqa: PLC0415  (while the worker starts)
 
-        done = carry_out(plan, CapturedPages(out=out, urls=wanted, command_line=told), hands)
+        done = run_hooks(plan, CapturedPages(out=out, urls=wanted, command_line=told), locked)
     if as_json:
         click.echo(msgspec.json.encode(done).decode())
     elif not quiet:
         tries = ", ".join(f"{count:,} {status}" for status, count in sorted(done.statuses.items())) or "nothing to run"
-        click.echo(f"{counted(done.pages, 'page')}: {tries}{'; stopped' if done.stopped else ''}")
+        stopped = f"; stopped{f' ({done.reason})' if done.reason else ''}" if done.stopped else ""
+        click.echo(f"{counted(done.pages, 'page')}: {tries}{stopped}")
     return 3 if done.stopped else 0
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from muniment.crawl.hooks.bodies import recorded_body
+from muniment.crawl.hooks.given_folder import remove_given
 from muniment.crawl.hooks.trust_files import TrustFiles
 from muniment.extract.text import document_text, page_text
 from muniment.model.hooks.runs import HookPage
@@ -95,24 +94,6 @@ class PageFolder:
     def clear(self) -> None:
         """Remove body, text and certificate."""
         for path in (self.body, self._dom):
-            _remove(path.parent, path.name)
+            remove_given(path.parent, path.name)
         if self._trust is not None:
             self._trust.clear()
-
-
-def _remove(folder: Path, name: str) -> None:
-    """Remove a folder that has one file, as a rule; what a hook has put in its place is not followed."""
-    try:
-        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        with suppress(OSError):
-            folder.unlink()
-        return
-    try:
-        os.unlink(name, dir_fd=held)
-        os.rmdir(folder)  # noqa: PTH106  (of every page)
-    except OSError:  # hooks have changed it
-        with suppress(OSError):
-            shutil.rmtree(folder)
-    finally:
-        os.close(held)

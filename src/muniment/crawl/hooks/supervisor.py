@@ -216,6 +216,7 @@ class HookSupervisor:
             self._again = False
             self._pages.clear()
             self._lost.clear()
+            self._unrecorded.clear()
             if self._ports is not None:
                 self._ports.close_all()
             try:
@@ -246,7 +247,10 @@ class HookSupervisor:
             self._wake.clear()
             self._tell_lost()
             if self._wants and not self._ending and not self._is_held() and self._channel is not None:
-                await self._hand_to(self._channel)
+                try:
+                    await self._hand_to(self._channel)
+                except MunimentError as error:
+                    self._failed(str(error))
 
     def _tell_lost(self) -> None:
         """Hooks whose port is gone would fail for it: they are ended, and begin again with another port."""

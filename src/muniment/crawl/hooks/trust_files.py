@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-from contextlib import suppress
 from pathlib import Path
 
+from muniment.crawl.hooks.given_folder import remove_given
 from muniment.model.hooks.runs import HookNetwork
 from muniment.rules.hooks.environment import recorded_network
 
@@ -21,7 +20,8 @@ class TrustFiles:
 
     def write(self) -> None:
         """Write the certificate, and for wget, which has no variable for it, a file that names it. Raises OSError."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self.clear()
+        self._folder.mkdir(parents=True)
         self._certificate.write_bytes(self._network.certificate)
         self._wgetrc.write_text(f"ca_certificate = {self._certificate}\n")
 
@@ -32,5 +32,4 @@ class TrustFiles:
 
     def clear(self) -> None:
         """Remove them."""
-        with suppress(OSError):
-            shutil.rmtree(self._folder)
+        remove_given(self._folder, self._certificate.name, self._wgetrc.name)

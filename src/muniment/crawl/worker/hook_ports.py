@@ -34,7 +34,7 @@ class HookPorts:
         self._proxy, self._send, self._when_recorded = proxy, send, when_recorded
         self._ports: dict[str, PagePort] = {}
         self._told: dict[str, int] = {}
-        """How many requests of a port were known to be recorded when it was asked last."""
+        """How many requests of a port had ended when it was asked last."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended = False
 
