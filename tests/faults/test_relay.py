@@ -144,6 +144,7 @@ def test_a_finish_is_sent_again_at_once_and_later(relay: Relay) -> None:
 
     finish()
     assert relay.repeats.sent == 0
+    _wait_for(relay.repeats.kept)  # the server may answer before it has the whole body
     relay.repeat_old()
     _wait_for(lambda: relay.repeats.sent == 1)
     relay.repeat(20.0)
@@ -152,7 +153,7 @@ def test_a_finish_is_sent_again_at_once_and_later(relay: Relay) -> None:
     assert _get(relay) == SIZE
 
 
-def _wait_for(holds: Callable[[], bool]) -> None:
+def _wait_for(holds: Callable[[], object]) -> None:
     end = time.monotonic() + 20
     while not holds():
         assert time.monotonic() < end

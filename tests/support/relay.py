@@ -213,9 +213,12 @@ class Relay:
             self._start(self._listen())
 
     def _stop_listening(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        server, self._server = self._server, None
+        if server is not None:
+            for listening in server.sockets:
+                self._loop.remove_reader(listening.fileno())
+            # what was accepted in this turn is taken in the next: a closed server would leave it open (Python 3.11)
+            self._loop.call_soon(server.close)
         self._listen_again()
 
     def _reset_all(self) -> int:
@@ -310,8 +313,8 @@ class Relay:
     async def _close(self) -> None:
         """Stop listening for good, and break what is open."""
         self._refused_until = float("inf")
-        if self._server is not None:
-            self._server.close()
+        self._stop_listening()
+        await asyncio.sleep(0)
         self._reset_all()
         for client in self._clients:
             client.transport.abort()
