@@ -8,22 +8,17 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from muniment.app.inputs.networks import reach_of
-from muniment.app.run import look_for_lost, regain
-from muniment.app.run_facts import warc_info
+from muniment.app.run import open_files
+from muniment.app.run_facts import plain_setup
 from muniment.clock import now_ms
-from muniment.crawl import protocol
 from muniment.crawl.orchestrator.limits import Limits
 from muniment.crawl.orchestrator.loop import Orchestrator
-from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.ports import Events
 from muniment.model.job import JobState
 from muniment.model.queue import Backlog, QueueChanges, QueueState, UpkeepOutcome, UpkeepRequest
-from muniment.procs.children.launch import Indexer, launch_worker
+from muniment.procs.children.launch import launch_worker
 from muniment.procs.registry import ProcessRegistry
-from muniment.rules.proxies import proxy_rules
-from muniment.settings.environment import operator_name
-from muniment.settings.option_table import Settings, defaults
+from muniment.settings.option_table import defaults
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs.store import find_job, settings_of, start_urls
 from muniment.tracker.open import StartPages, load_frontier, open_job
@@ -86,33 +81,12 @@ async def open_recording(db: Database, place: RecordingPlace, starts: Sequence[s
         settings = structs.replace(settings_of(job), engine="http")
         starts = start_urls(db, job.job_id) or starts
     db.hold(job.job_id)
-    setup = await _setup_of(place, settings, starts)
-    files = WarcFiles(
-        out, settings.prefix, warc_info(setup), lambda name: Indexer.start(place.locks, out, name, place.registry)
-    )
-    repaired = files.open()
-    if rebuilt := await files.take_stock():
-        regain(db, out, files, rebuilt)
-    look_for_lost(out, repaired)
+    setup = await plain_setup(str(place.out.absolute()), settings, starts, place.command_line, private=place.private)
+    setup = structs.replace(setup, hooked=True)
+    files, _, _ = await open_files(db, setup, place.locks, place.registry)
     frontier = load_frontier(db, job.job_id)  # of what is lost it knows nothing
     limits = Limits(settings, out)
 
     launch = partial(launch_worker, *place.locks, registry=place.registry)
     orchestrator = Orchestrator(_NoPages(frontier), files, events, setup, limits, launch)
     return HookRecording(orchestrator, limits, frontier)
-
-
-async def _setup_of(place: RecordingPlace, settings: Settings, starts: Sequence[str]) -> protocol.Setup:
-    reach = await reach_of(starts, proxy_rules(settings.proxy), everything=settings.allow_private)
-    return protocol.Setup(
-        number=0,
-        out=str(place.out.absolute()),
-        settings=settings,
-        operator=operator_name(),
-        command_line=place.command_line,
-        allowed_classes=reach.classes,
-        workers=1,
-        private=place.private,
-        hooked=True,
-        late_names=reach.late_names,
-    )

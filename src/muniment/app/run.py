@@ -18,12 +18,11 @@ from muniment import __version__
 from muniment.app.crawl_hooks import crawl_hooks, write_hook_tables
 from muniment.app.exhaustion import while_it_can
 from muniment.app.inputs.credentials import list_credentials
-from muniment.app.inputs.networks import reach_of
 from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
 from muniment.app.rendering import browser_of, clear_after_lost, clear_profiles
 from muniment.app.request import RunContext, Watch, output_directory
-from muniment.app.run_facts import warc_info
+from muniment.app.run_facts import plain_setup, warc_info
 from muniment.app.signals import stopped_by_signals
 from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
@@ -52,7 +51,6 @@ from muniment.procs.lock import EVENTS_FILE
 from muniment.procs.registry import ProcessRegistry
 from muniment.procs.sweep import SWEEP_S, tend
 from muniment.rules.domains import troubles_of
-from muniment.rules.proxies import proxy_rules
 from muniment.rules.resume import changed_fixed
 from muniment.seeds.read import batches
 from muniment.seeds.source import SeedSource
@@ -70,7 +68,7 @@ from muniment.tracker.queue.rounds import any_failed, any_to_revive
 if TYPE_CHECKING:
     from muniment.app.live import LivePlane
 
-__all__ = ["look_for_lost", "regain", "run_locked"]
+__all__ = ["open_files", "run_locked"]
 
 _log = logging.getLogger(__name__)
 _WATCH_S = 0.25
@@ -162,20 +160,14 @@ async def _run(taken: RunContext, db: Database, starts: StartPages, watch: Watch
 
 
 async def _setup_of(taken: RunContext, urls: Sequence[str], db: Database) -> protocol.Setup:
-    request, settings = taken.request, taken.request.settings
-    job = jobs.find_job(db)
-    reach = await reach_of(urls, proxy_rules(settings.proxy), everything=settings.allow_private)
-    return protocol.Setup(
-        number=0,
-        out=str(taken.out.absolute()),
-        settings=settings,
-        operator=operator_name(),
-        command_line=request.command_line,
-        allowed_classes=reach.classes,
-        workers=most_workers(settings),
+    request, job = taken.request, jobs.find_job(db)
+    setup = await plain_setup(
+        str(taken.out.absolute()), request.settings, urls, request.command_line, private=taken.private
+    )
+    return structs.replace(
+        setup,
+        workers=most_workers(request.settings),
         credentials=taken.credentials,
-        private=taken.private,
-        late_names=reach.late_names,
         browser=await browser_of(taken, jobs.latest_rules(db, job.job_id)[1].in_order if job is not None else ()),
     )
 
@@ -185,14 +177,8 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     out, settings = taken.out.absolute(), request.settings
     urls = request.urls if source is None else _first_urls(source)
     setup = await _setup_of(taken, urls, db)
-    files = WarcFiles(
-        out, settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, taken.registry)
-    )
-    repaired = files.open()
-    if rebuilt := await files.take_stock():
-        regain(db, out, files, rebuilt)
+    files, repaired, lost = await open_files(db, setup, locks, taken.registry)
     emptied = files.empty
-    lost = look_for_lost(out, repaired)
     wanted = taken.hooks.wanted if taken.hooks else None
     opened = open_job(
         *(db, out.name, settings, starts, now_ms(), request.sets), retry_failed=request.retry_failed, hooked=wanted
@@ -207,7 +193,7 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     if opened.job.paused:
         _log.warning("the crawl in %s is paused: muniment job resume -o %s goes on", taken.out, taken.out)
     queue, plane = JobQueue(opened.frontier, opened.seeds, opened.hooks), _shown(db, opened, taken, urls, events)
-    events.publish(StartEvent(os.getpid(), __version__, opened.resumed, len(repaired), lost))
+    events.publish(StartEvent(os.getpid(), __version__, opened.resumed, repaired, lost))
     seed_feed = SeedFeed(source, settings, events) if source and opened.seeds else None
     limits, launch = Limits(opened.settings, out), _Launching(taken)
     limits.held = opened.job.paused
@@ -242,7 +228,24 @@ def _warn_of_lost_index(out: Path, captured: int) -> None:
         )
 
 
-def regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
+async def open_files(
+    db: Database, setup: protocol.Setup, locks: Sequence[int], registry: ProcessRegistry
+) -> tuple[WarcFiles, int, int]:
+    """The WARC files of a directory, how many were repaired, and how many captures are lost; the tracker knows these.
+
+    Raises MunimentError.
+    """
+    out = Path(setup.out)
+    files = WarcFiles(
+        out, setup.settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, registry)
+    )
+    repaired = files.open()
+    if rebuilt := await files.take_stock():
+        _regain(db, out, files, rebuilt)
+    return files, len(repaired), _look_for_lost(out, repaired)
+
+
+def _regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> None:
     """The values of lost rows that only the tracker has."""
     from muniment.app.lost_rows import complete_rows, lost_failures  # noqa: PLC0415  (pyarrow: after damage only)
 
@@ -259,7 +262,7 @@ def regain(db: Database, out: Path, files: WarcFiles, rebuilt: list[str]) -> Non
     files.regained()
 
 
-def look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
+def _look_for_lost(out: Path, repaired: list[RepairReport]) -> int:
     """Captures that were safe and are gone, as far as is known; their pages wait again, with a warning."""
     lost = sum(one.dropped_rows for one in repaired)
     if not lost and not any(one.torn for one in repaired):
