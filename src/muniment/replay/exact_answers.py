@@ -15,11 +15,13 @@ from msgspec import Struct
 from muniment.http.head import Head
 from muniment.model.exchange import RequestOutcome
 from muniment.proxy.answerer import AnswerTaker, ProxyRequest, TunnelEnd
+from muniment.replay.absences import Absences, loop_of
+from muniment.replay.addresses import AT_PATH, url_of
 from muniment.replay.catalog import Catalog, Entry
+from muniment.replay.front import Front, notes_of
 from muniment.replay.pages import noted_page, told_page
 from muniment.replay.ranges import part_of, wanted_range
 from muniment.replay.records import Message, RecordError, kept_lines, message_of
-from muniment.replay.site import AT_PATH, ReplaySite, notes_of, url_of
 from muniment.replay.url_keys import http_date, micros_of
 
 __all__ = ["ExactAnswers"]
@@ -58,9 +60,8 @@ class _Reply(Struct, frozen=True):
 class ExactAnswers:
     """An `Answerer` for one browser: the captures nearest to the time that was chosen on the front."""
 
-    def __init__(self, catalog: Catalog, site: ReplaySite, front: str, at: int | None) -> None:
-        self._catalog, self._site, self._front = catalog, site, urlsplit(front)
-        site.chosen = at
+    def __init__(self, catalog: Catalog, front: Front, address: str, absences: Absences) -> None:
+        self._catalog, self._pages, self._front, self._absences = catalog, front, urlsplit(address), absences
 
     async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> RequestOutcome:
         """Answer from the archive, or from our own pages."""
@@ -97,7 +98,7 @@ class ExactAnswers:
             url = url_of(found[4])
             entry, loosely = self._catalog.nearest(url, micros_of(found[2])) if url else (None, False)
             if entry is not None:
-                self._site.chosen = entry.at
+                self._pages.chosen = entry.at
                 return _opened(entry, notes_of(entry, url, loosely))
         return self._from_server(request)
 
@@ -117,12 +118,12 @@ class ExactAnswers:
     # -- archived ones
 
     def _archived(self, request: ProxyRequest) -> _Reply:
-        entry, _ = self._catalog.nearest(request.url, self._site.chosen)
+        entry, _ = self._catalog.nearest(request.url, self._pages.chosen)
         if entry is None:
             if "text/html" not in request.header("accept"):
                 return _text(404, "Not in this archive.\n", "text/plain")
-            return _text(404, self._site.missing_text(request.url))
-        if loop := self._site.loop_of(entry):
+            return _text(404, self._absences.text_of(request.url))
+        if loop := loop_of(self._catalog, entry):
             return _text(508, told_page("A circle of redirects", entry.url, loop))
         try:
             return _recorded(request, entry, message_of(self._catalog, entry))

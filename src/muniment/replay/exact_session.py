@@ -8,11 +8,14 @@ import os
 from muniment.fetch.body_spool import BodyBuilder
 from muniment.proxy.events import PageOwner
 from muniment.proxy.page_proxy import PageProxy
+from muniment.replay.absences import Absences
+from muniment.replay.addresses import Addresses
 from muniment.replay.exact_answers import ExactAnswers
 from muniment.replay.exact_browser import ExactBrowser, browser_program, held_flags
+from muniment.replay.front import Front
 from muniment.replay.plan import ReplayOrigins, ReplayPlan
 from muniment.replay.server import ReplayServer
-from muniment.replay.site import Addresses, ReplaySite
+from muniment.replay.site import ReplaySite
 from muniment.replay.url_keys import micros_of
 
 __all__ = ["show_exactly"]
@@ -25,8 +28,11 @@ def show_exactly(plan: ReplayPlan) -> None:
     program = browser_program() if plan.options.with_browser else ""
     host, port = plan.listening.getsockname()
     front = f"http://{host}:{port}"
-    site = ReplaySite(plan.catalog, plan.name, Addresses(front, "", "", ""), plan.directories, exact=True)
-    answerer = ExactAnswers(plan.catalog, site, front, micros_of(plan.options.at))
+    absences = Absences(plan.catalog, plan.directories, front)
+    own = Front(plan.catalog, plan.name, Addresses(front, "", "", ""), absences, exact=True)
+    own.chosen = micros_of(plan.options.at)
+    answerer = ExactAnswers(plan.catalog, own, front, absences)
+    site = ReplaySite({f"{host}:{port}": own.answer})
     asyncio.run(_serve(plan, front, answerer, ReplayServer(site, [plan.listening]), program))
 
 

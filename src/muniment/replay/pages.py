@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 from msgspec import Struct
 
 from muniment.clock import iso_us
+from muniment.replay.addresses import STYLE
 from muniment.replay.catalog import CatalogTotals, Entry, Search
 from muniment.replay.markup import Markup, document, element
 from muniment.replay.url_keys import stamp
@@ -24,7 +25,6 @@ __all__ = [
     "told_page",
 ]
 
-STYLE = "/style.css"
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
 _h = element
 

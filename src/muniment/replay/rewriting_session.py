@@ -6,11 +6,16 @@ import asyncio
 import os
 import secrets
 import socket
+from urllib.parse import urlsplit
 
+from muniment.replay.absences import Absences
+from muniment.replay.addresses import Addresses
+from muniment.replay.content import Content
+from muniment.replay.front import Front
 from muniment.replay.plan import ReplayOrigins, ReplayPlan
 from muniment.replay.pywb import Pywb, free_socket, hidden_address
 from muniment.replay.server import ReplayServer
-from muniment.replay.site import Addresses, ReplaySite
+from muniment.replay.site import ReplaySite
 
 __all__ = ["show_in_page"]
 
@@ -21,14 +26,18 @@ def show_in_page(plan: ReplayPlan) -> None:
     """Show until a signal comes. Raises UsageError when pywb is missing."""
     with free_socket(hidden_address()) as inner:
         where = _addresses(plan.listening, inner)
-        site = ReplaySite(plan.catalog, plan.name, where, plan.directories)
-        asyncio.run(_serve(plan, where, site, ReplayServer(site, [plan.listening, inner])))
+        absences = Absences(plan.catalog, plan.directories, where.front)
+        front = Front(plan.catalog, plan.name, where, absences, exact=False)
+        content = Content(plan.catalog, where, absences)
+        faces = {where.front: front.answer, where.content: content.answer, where.inner: content.inner}
+        site = ReplaySite({urlsplit(origin).netloc: face for origin, face in faces.items()})
+        asyncio.run(_serve(plan, where, content, ReplayServer(site, [plan.listening, inner])))
 
 
-async def _serve(plan: ReplayPlan, where: Addresses, site: ReplaySite, server: ReplayServer) -> None:
+async def _serve(plan: ReplayPlan, where: Addresses, content: Content, server: ReplayServer) -> None:
     asked = f"{where.inner}/{where.secret}"
     rewriter = await asyncio.to_thread(Pywb.start, plan.registry, plan.scratch, f"{asked}/index", f"{asked}/record/")
-    site.rewriter = rewriter.host, rewriter.port
+    content.rewriter = rewriter.host, rewriter.port
     opened = ReplayOrigins(f"{where.front}{plan.first}", where.content, os.getpid())
     try:
         await server.until_stopped(lambda: plan.ready(opened))
