@@ -9,14 +9,16 @@ from email.utils import formatdate
 from muniment.clock import iso_us
 from muniment.model.url import normalise
 
-__all__ = ["MACROS", "http_date", "micros_of", "stamp", "wanted_url"]
+__all__ = ["MACROS", "full_stamp", "http_date", "micros_of", "stamp", "wanted_url"]
 
 _BUSTERS = (
     r"(?:_|cb|cachebuster|cachebust|nocache|no_cache|rand|random|rnd|ts|timestamp|_ts|_dc|__t)=[0-9.]*"
     r"|[a-z]=1[0-9]{12}|[^=]*=0\.[0-9]{10,}"  # the time in ms under a letter, and what Math.random() gives
 )
 """Arguments that pages add so that no cache answers: a number by one of these names."""
-_TIME = re.compile(r"\d{1,14}")
+_TIME = re.compile(r"\d{1,20}", re.ASCII)
+_SECONDS = 14
+"""Digits of a time without its microseconds, which are six more."""
 MACROS = (
     "CREATE MACRO rest(url) AS substr(url, instr(url, '://') + 3)",
     "CREATE MACRO exact_key(url) AS hash(rest(url))",
@@ -39,7 +41,12 @@ def wanted_url(text: str) -> str:
 
 def stamp(at_us: int) -> str:
     """The fourteen digits of a time, UTC."""
-    return re.sub(r"\D", "", iso_us(at_us))[:14]
+    return full_stamp(at_us)[:_SECONDS]
+
+
+def full_stamp(at_us: int) -> str:
+    """The twenty digits of a time with its microseconds, UTC."""
+    return re.sub(r"\D", "", iso_us(at_us))
 
 
 def http_date(at_us: int) -> str:
@@ -48,13 +55,14 @@ def http_date(at_us: int) -> str:
 
 
 def micros_of(text: str) -> int | None:
-    """The time of 1 to 14 digits or of ISO 8601, in Unix microseconds; None for another text."""
-    digits = text if _TIME.fullmatch(text) else re.sub(r"\D", "", text.partition("+")[0])[:14]
+    """The time of 1 to 20 digits or of ISO 8601, in Unix microseconds; None for another text."""
+    digits = text if _TIME.fullmatch(text) else re.sub(r"\D", "", text.partition("+")[0])[:_SECONDS]
     if len(digits) < 4:
         return None
-    full = digits + "00000101000000"[len(digits) :]
+    seconds, fraction = digits[:_SECONDS], digits[_SECONDS:]
+    full = seconds + "00000101000000"[len(seconds) :]
     try:
         at = datetime.strptime(full, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:
         return None
-    return int(at.timestamp()) * 1_000_000
+    return int(at.timestamp()) * 1_000_000 + int(fraction.ljust(6, "0"))
