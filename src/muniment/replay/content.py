@@ -11,8 +11,8 @@ from functools import partial
 from typing import TypeVar
 from urllib.parse import parse_qsl
 
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
-from starlette.types import Scope
 
 from muniment.archive.export.surt import surt
 from muniment.clock import iso_us
@@ -45,23 +45,23 @@ class Content:
         """Where the rewriter answers."""
         self._answering = ThreadPoolExecutor(_ANSWERING, "answer")
 
-    async def answer(self, scope: Scope, path: str, query: str) -> Response:
+    async def answer(self, request: Request, path: str, query: str) -> Response:
         """One request."""
         headers = content_headers(self._where.front)
-        given = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        given = dict(request.headers)
         if path in _OWN_FILES:
             return static_response(_OWN_FILES[path], headers)
         if given.get("service-worker"):
             return PlainTextResponse("Archived pages have no service workers here.\n", 403, headers)
         if path.startswith("/static/") and "/../" not in path:
-            return await asyncio.to_thread(forwarded, self.rewriter, scope["method"], path, given, headers, {})
+            return await asyncio.to_thread(forwarded, self.rewriter, request.method, path, given, headers, {})
         found = AT_PATH.fullmatch(path + (f"?{query}" if query else ""))
         if found is None or found[1] != "at":
             return PlainTextResponse("Only archived pages are here.\n", 404, headers)
         if given.get("sec-fetch-dest") == "document":
             # a window of its own: the front shows it, with its banner and in its frame
             return RedirectResponse(f"{self._where.front}/at/{found[2]}/{found[4]}", 302, headers)
-        return await asyncio.to_thread(self._archived, scope["method"], found, given, headers)
+        return await asyncio.to_thread(self._archived, request.method, found, given, headers)
 
     def _archived(self, method: str, found: re.Match[str], given: dict[str, str], headers: dict[str, str]) -> Response:
         _, time, modifier, text = found.groups()
@@ -96,7 +96,7 @@ class Content:
 
     # -- the rewriter's questions
 
-    async def inner(self, _scope: Scope, path: str, query: str) -> Response:
+    async def inner(self, _request: Request, path: str, query: str) -> Response:
         """A question of the rewriter."""
         if path == f"/{self._where.secret}/index":
             return PlainTextResponse(await self._aside(partial(self._line, query)))

@@ -6,8 +6,8 @@ import asyncio
 import re
 from urllib.parse import parse_qsl
 
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
-from starlette.types import Scope
 
 from muniment.clock import iso_us
 from muniment.replay import pages
@@ -30,10 +30,10 @@ class Front:
         self.chosen: int | None = None
         """The time that an exact replay shows; None: the newest captures."""
 
-    async def answer(self, scope: Scope, path: str, query: str) -> Response:
+    async def answer(self, request: Request, path: str, query: str) -> Response:
         """One request."""
         headers = front_headers(self._where.content)
-        if scope["method"] not in {"GET", "HEAD"}:
+        if request.method not in {"GET", "HEAD"}:
             return PlainTextResponse("Only GET is answered here.\n", 405, headers)
         if path == "/":
             text, status = await asyncio.to_thread(self._first_page), 200

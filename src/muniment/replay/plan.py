@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -46,6 +46,8 @@ class ReplayPlan(Struct, frozen=True, kw_only=True):
     """A replay that can begin."""
 
     options: ReplayOptions
+    patterns: Sequence[str]
+    """The archives as they were named."""
     name: str
     first: str
     """The path of the first page."""

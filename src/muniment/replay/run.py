@@ -17,7 +17,7 @@ from muniment.procs.registry import ProcessRegistry
 from muniment.replay.catalog import Catalog
 from muniment.replay.plan import ReplayOptions, ReplayOrigins, ReplayPlan
 from muniment.replay.pywb import free_socket
-from muniment.replay.url_keys import micros_of, stamp, wanted_url
+from muniment.replay.url_keys import full_stamp, micros_of, wanted_url
 
 __all__ = ["replay"]
 
@@ -41,6 +41,7 @@ def replay(
             raise UsageError(f"{', '.join(patterns)}: no captures with a record in it yet")
         plan = ReplayPlan(
             options=options,
+            patterns=patterns,
             name=_name(patterns),
             first=first,
             directories=[one for one in directories if one.is_dir()],
@@ -62,13 +63,13 @@ def replay(
 
 def _first_page(options: ReplayOptions) -> str:
     if options.at and (at := micros_of(options.at)) is None:
-        raise UsageError(f"{options.at} is not a time; --at takes 4 to 14 digits, or ISO 8601 as 2026-11-25T12:00:00Z")
+        raise UsageError(f"{options.at} is not a time; --at takes 4 to 20 digits, or ISO 8601 as 2026-11-25T12:00:00Z")
     if not options.url:
         return "/"
     url = wanted_url(options.url)
     if not url:
         raise UsageError(f"{options.url} is not a URL; --url takes one like https://example.com/")
-    return f"/at/{stamp(at) if options.at and at is not None else '2999'}/{url}"
+    return f"/at/{full_stamp(at).removesuffix('000000') if options.at and at is not None else '2999'}/{url}"
 
 
 def _found(patterns: Sequence[str], scratch: Path) -> tuple[list[Path], list[Container]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
@@ -11,7 +12,7 @@ from muniment.replay.security_headers import download_headers
 
 __all__ = ["Face", "ReplaySite"]
 
-Face = Callable[[Scope, str, str], Awaitable[Response]]
+Face = Callable[[Request, str, str], Awaitable[Response]]
 """Answers a request, by its path and its query as they were sent."""
 
 
@@ -33,5 +34,5 @@ class ReplaySite:
             policy = download_headers("refused.txt")
             response: Response = PlainTextResponse("This server answers to its own names only.\n", 421, policy)
         else:
-            response = await face(scope, path, query)
+            response = await face(Request(scope, receive), path, query)
         await response(scope, receive, send)

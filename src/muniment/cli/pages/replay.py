@@ -23,7 +23,7 @@ __all__ = ["replay"]
 @click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="Port on 127.0.0.1 [default: a free one]")
 @click.option("--no-open", is_flag=True, help="Start no browser.")
 @click.option("--url", metavar="URL", help="Open this page first.")
-@click.option("--at", metavar="TIME", help="With --url: the capture nearest to this time, 4 to 14 digits or ISO 8601.")
+@click.option("--at", metavar="TIME", help="With --url: the capture nearest to this time, 4 to 20 digits or ISO 8601.")
 @click.option("--exact", is_flag=True, help="Unmodified pages, in a Chromium with a throw-away profile.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON when ready.")
 @click.option("--quiet", is_flag=True, help="Print only errors, and the address alone.")
