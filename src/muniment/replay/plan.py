@@ -11,7 +11,7 @@ from msgspec import Struct
 from muniment.procs.registry import ProcessRegistry
 from muniment.replay.catalog import Catalog
 
-__all__ = ["ReplayOptions", "ReplayOrigins", "ReplayPlan"]
+__all__ = ["ReplayEngine", "ReplayOptions", "ReplayOrigins", "ReplayPlan"]
 
 
 class ReplayOptions(Struct, frozen=True, kw_only=True):
@@ -27,6 +27,15 @@ class ReplayOptions(Struct, frozen=True, kw_only=True):
     """Unmodified bytes, in a browser behind a proxy of ours."""
     with_browser: bool = False
     """Start the browser of an exact replay."""
+    wabac: str = ""
+    """The file of wabac.js; empty: the one that is found."""
+
+
+class ReplayEngine(Struct, frozen=True):
+    """The engine that rewrites pages."""
+
+    name: str
+    version: str
 
 
 class ReplayOrigins(Struct, frozen=True, omit_defaults=True):
@@ -40,6 +49,8 @@ class ReplayOrigins(Struct, frozen=True, omit_defaults=True):
     proxy: str = ""
     """The proxy of an exact replay, and the digest of the key that its certificates are signed with."""
     spki: str = ""
+    engine: ReplayEngine | None = None
+    """None: nothing is rewritten."""
 
 
 class ReplayPlan(Struct, frozen=True, kw_only=True):

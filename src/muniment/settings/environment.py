@@ -25,6 +25,7 @@ __all__ = [
     "server_given",
     "token_given",
     "variable",
+    "wabac_given",
 ]
 
 
@@ -94,6 +95,11 @@ def server_given() -> str:
 def token_given() -> str:
     """MUNIMENT_TOKEN: the token where no file of one is given."""
     return os.environ.get("MUNIMENT_TOKEN", "").strip()
+
+
+def wabac_given() -> str:
+    """MUNIMENT_WABAC: the file of wabac.js where none is given on the command line."""
+    return os.environ.get("MUNIMENT_WABAC", "")
 
 
 def program_folders() -> str:

@@ -25,6 +25,9 @@ __all__ = ["replay"]
 @click.option("--url", metavar="URL", help="Open this page first.")
 @click.option("--at", metavar="TIME", help="With --url: the capture nearest to this time, 4 to 20 digits or ISO 8601.")
 @click.option("--exact", is_flag=True, help="Unmodified pages, in a Chromium with a throw-away profile.")
+@click.option(
+    "--wabac", type=PLACE, metavar="FILE", help="The wabac.js that rewrites pages [default: that of an installed pywb]."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON when ready.")
 @click.option("--quiet", is_flag=True, help="Print only errors, and the address alone.")
 @log_option
@@ -37,6 +40,7 @@ def replay(
     url: str | None,
     at: str | None,
     exact: bool,
+    wabac: str | None,
     as_json: bool,
     quiet: bool,
 ) -> int:
@@ -56,6 +60,8 @@ def replay(
             with suppress(webbrowser.Error, OSError, subprocess.SubprocessError):
                 webbrowser.open(opened.url)
 
-    options = ReplayOptions(port=port or 0, url=url or "", at=at or "", exact=exact, with_browser=not no_open)
+    options = ReplayOptions(
+        port=port or 0, url=url or "", at=at or "", exact=exact, with_browser=not no_open, wabac=wabac or ""
+    )
     show(paths, options, invocation.row.registry, ready)
     return 0
