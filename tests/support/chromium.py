@@ -18,6 +18,7 @@ from typing import Any, Self
 __all__ = ["BrowserPage", "Chromium"]
 
 _PATIENCE_S = 240.0
+_NAMES = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost"
 _FLAGS = (
     "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-default-apps", "--mute-audio",
@@ -29,7 +30,7 @@ _FLAGS = (
 class Chromium:
     """A running browser with a profile of its own. It resolves no names but those of this machine, and asks nobody."""
 
-    def __init__(self, *flags: str, names: str = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost") -> None:
+    def __init__(self, *flags: str, names: str = _NAMES) -> None:
         program = shutil.which("chromium")
         assert program, "chromium is missing; scripts/test installs it"
         self._profile = tempfile.TemporaryDirectory(prefix="chromium-", ignore_cleanup_errors=True)

@@ -23,10 +23,8 @@ class Addresses(Struct, frozen=True):
     """Origin of our own pages."""
     content: str
     """Origin of archived pages."""
-    inner: str
-    """Origin that the rewriter asks; on an address that nobody knows."""
-    secret: str
-    """The path of its routes."""
+    fallback: str = ""
+    """Origin of archived pages for browsers that resolve no names below `localhost`."""
 
 
 def url_of(text: str) -> str:

@@ -1,86 +1,140 @@
-"""The origin of archived pages, and the index for the rewriter."""
+"""The origin of archived pages: the service worker that shows them, and the recorded answers that it asks for."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TypeVar
-from urllib.parse import parse_qsl
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 
-from muniment.archive.export.surt import surt
-from muniment.clock import iso_us
 from muniment.replay import pages
-from muniment.replay.absences import Absences, loop_of
+from muniment.replay.absences import Absences
 from muniment.replay.addresses import AT_PATH, STYLE, Addresses, url_of
-from muniment.replay.catalog import Catalog, Entry
-from muniment.replay.forward import forwarded
-from muniment.replay.modules import asks_for_module, module_text, with_inline_modules
-from muniment.replay.records import RecordError, message_of, response_record
+from muniment.replay.answers import Absence, Answer, Answers, archive_request
+from muniment.replay.catalog import Entry
 from muniment.replay.responses import page_response, static_response
-from muniment.replay.security_headers import content_headers
-from muniment.replay.url_keys import http_date, micros_of, stamp, wanted_url
+from muniment.replay.security_headers import DROPPED, content_headers, shown_headers, worker_headers
+from muniment.replay.url_keys import full_stamp, http_date, stamp
+from muniment.replay.wabac import Wabac
+from muniment.replay.worker_pages import over_page, starting_page
 
 __all__ = ["Content"]
 
-_OWN_FILES = {STYLE: "style.css", "/static/muniment-guard.js": "guard.js"}
-_ANSWERING = 4
-"""Threads that answer the rewriter."""
-_T = TypeVar("_T")
+_WORKER_FILES = tuple(f"worker/{name}.js" for name in ("module_scope", "modules", "workers", "mended", "sw"))
+_SCRIPTS = {
+    "/start.js": ("start.js",),
+    "/worker.js": ("page/worker.js",),
+    "/before.js": ("page/guard.js", "page/cookies.js", "page/workers.js"),
+    "/after.js": ("page/listeners.js", "page/report.js"),
+}
+_JAVASCRIPT = "text/javascript; charset=utf-8"
+_BODIES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_MOST_BODY = 64 << 20
+_FRAMES = frozenset({"iframe", "frame", "fencedframe", "object", "embed"})
+_FRAMED = frozenset({None, "mp_", "if_", "fr_"})
 _TIME_NOW = "29991231235959"
+_COOKIE = re.compile(r"[^=;,\s]+=[^;,]*")
 
 
 class Content:
     """Answers with archived pages."""
 
-    def __init__(self, catalog: Catalog, where: Addresses, absences: Absences) -> None:
-        self._catalog, self._where, self._absences = catalog, where, absences
-        self.rewriter = "", 0
-        """Where the rewriter answers."""
-        self._answering = ThreadPoolExecutor(_ANSWERING, "answer")
+    def __init__(self, answers: Answers, where: Addresses, absences: Absences, wabac: Wabac) -> None:
+        self._answers, self._where, self._absences, self._wabac = answers, where, absences, wabac
 
     async def answer(self, request: Request, path: str, query: str) -> Response:
         """One request."""
         headers = content_headers(self._where.front)
-        given = dict(request.headers)
-        if path in _OWN_FILES:
-            return static_response(_OWN_FILES[path], headers)
-        if given.get("service-worker"):
+        given = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.raw}
+        if given.get("service-worker") and (path != "/sw.js" or query):
             return PlainTextResponse("Archived pages have no service workers here.\n", 403, headers)
-        if path.startswith("/static/") and "/../" not in path:
-            return await asyncio.to_thread(forwarded, self.rewriter, request.method, path, given, headers, {})
+        if own := self._own_file(path, query, headers):
+            return own
         found = AT_PATH.fullmatch(path + (f"?{query}" if query else ""))
-        if found is None or found[1] != "at":
+        if found is None or found[2] == "*":
             return PlainTextResponse("Only archived pages are here.\n", 404, headers)
-        if given.get("sec-fetch-dest") == "document":
-            # a window of its own: the front shows it, with its banner and in its frame
-            return RedirectResponse(f"{self._where.front}/at/{found[2]}/{found[4]}", 302, headers)
-        return await asyncio.to_thread(self._archived, request.method, found, given, headers)
+        return await self._archived(request, found, given, headers)
 
-    def _archived(self, method: str, found: re.Match[str], given: dict[str, str], headers: dict[str, str]) -> Response:
-        _, time, modifier, text = found.groups()
-        url = url_of(text)
-        entry, _ = self._catalog.nearest(url, micros_of(time)) if url and time != "*" else (None, False)
-        if entry is None:
-            return page_response(self._absences.text_of(url or text), 404, headers)
-        if loop := loop_of(self._catalog, entry):
-            return page_response(pages.told_page("A circle of redirects", entry.url, loop), 508, headers)
-        try:
-            message = message_of(self._catalog, entry)
-        except RecordError as problem:
-            text = f"It was captured at {iso_us(entry.at)[:19]} UTC, but {problem}."
-            return page_response(pages.told_page("The capture cannot be shown", entry.url, text), 404, headers)
-        if asks_for_module(given, modifier) and (module := module_text(entry, message)) is not None:
-            return Response(module, 200, {**headers, **self._memento(entry)}, "text/javascript")
-        target = f"/at/{stamp(entry.at)}{'js_' if modifier == 'esm_' else modifier or 'mp_'}/{text}"
-        mend = partial(with_inline_modules, entry)
-        return forwarded(self.rewriter, method, target, given, headers, self._memento(entry), mend)
+    def _own_file(self, path: str, query: str, headers: dict[str, str]) -> Response | None:
+        if path == "/sw.js":
+            return self._worker(query)
+        if path == "/wabac.js":
+            return Response(self._wabac.script, 200, headers, _JAVASCRIPT)
+        if path == STYLE:
+            return static_response("style.css", headers)
+        return Response(_joined(_SCRIPTS[path]), 200, headers, _JAVASCRIPT) if path in _SCRIPTS else None
+
+    def _worker(self, query: str) -> Response:
+        if query:
+            return PlainTextResponse("The worker of this archive has no such address.\n", 403, worker_headers())
+        told = {
+            "front": self._where.front,
+            "policy": content_headers(self._where.front)["Content-Security-Policy"],
+            "headers": shown_headers(self._where.front),
+            "dropped": sorted(DROPPED),
+            "files": [*_SCRIPTS, STYLE],
+            "over": over_page(),
+        }
+        return Response(
+            f"const MUNIMENT = {json.dumps(told)};\n{_joined(_WORKER_FILES)}", 200, worker_headers(), _JAVASCRIPT
+        )
+
+    async def _archived(
+        self, request: Request, found: re.Match[str], given: Mapping[str, str], headers: dict[str, str]
+    ) -> Response:
+        kind, time, modifier, text = found.groups()
+        url, destination = url_of(text), given.get("sec-fetch-dest", "")
+        if kind == "record" or (kind == "raw" and destination != "empty"):
+            return PlainTextResponse("Only archived pages are here.\n", 404, headers)
+        if kind == "at" and destination == "document":
+            # a window of its own: the front shows it, with its banner and in its frame
+            return RedirectResponse(f"{self._where.front}/at/{time}/{text}", 302, headers)
+        if kind == "at" and (destination in _FRAMES or given.get("sec-fetch-mode") == "navigate"):
+            if modifier not in _FRAMED:
+                return PlainTextResponse("Documents are shown rewritten alone.\n", 404, headers)
+            return page_response(starting_page(url or text, self._where.front, time), 200, headers)
+        body = await _body_of(request) if request.method in _BODIES else b""
+        asked = archive_request(
+            url, time, method=request.method, body=body, content_type=given.get("content-type", ""),
+            byte_range=given.get("range", ""),
+        )  # fmt: skip
+        answer = await asyncio.to_thread(self._answers.answer, asked, coded=False) if url else None
+        if answer is None or isinstance(answer, Absence):
+            return await asyncio.to_thread(self._missing, url or text, answer, headers)
+        return self._for_worker(answer, headers) if kind == "raw" else self._recorded(answer, headers)
+
+    def _missing(self, url: str, absence: Absence | None, headers: dict[str, str]) -> Response:
+        if absence is None or absence.kind == "not-archived":
+            return page_response(self._absences.text_of(url), 404, headers)
+        return page_response(pages.told_page(absence.title, absence.url, absence.text), absence.status, headers)
+
+    def _recorded(self, answer: Answer, headers: dict[str, str]) -> Response:
+        """The answer as it was recorded, for what is not a browser with a worker of ours."""
+        lines = [(name, value) for name, value in answer.headers if name not in DROPPED and name != "location"]
+        if answer.redirect:
+            time = full_stamp(answer.redirect.at if answer.redirect.at is not None else answer.entry.at)
+            lines.append(("location", f"/at/{time}/{_ascii(answer.redirect.url)}"))
+        return _sent(answer, answer.status, [*lines, *headers.items(), *self._memento(answer.entry).items()])
+
+    def _for_worker(self, answer: Answer, headers: dict[str, str]) -> Response:
+        """The answer in the form that wabac.js reads: its status and the way of a redirect are headers of a 200."""
+        lines = [(name, value) for name, value in answer.headers if name not in DROPPED and name != "location"]
+        lines.append(("X-Redirect-Status", str(answer.status)))
+        if answer.redirect:
+            time = full_stamp(answer.redirect.at if answer.redirect.at is not None else answer.entry.at)
+            lines += [("X-Orig-Location", _ascii(answer.redirect.url)), ("X-Orig-Ts", time)]
+        cookies = [
+            found[0] for name, value in answer.headers if name == "set-cookie" and (found := _COOKIE.match(value))
+        ]
+        if cookies:
+            lines.append(("X-Proxy-Set-Cookie", ",".join(cookies)))
+        lines.append(("Memento-Datetime", http_date(answer.entry.at)))
+        return _sent(answer, 200, [*lines, *headers.items()])
 
     def _memento(self, entry: Entry) -> dict[str, str]:
         """The headers of RFC 7089 about a capture."""
@@ -94,51 +148,31 @@ class Content:
         )
         return {"Memento-Datetime": date, "Link": ", ".join(links)}
 
-    # -- the rewriter's questions
 
-    async def inner(self, _request: Request, path: str, query: str) -> Response:
-        """A question of the rewriter."""
-        if path == f"/{self._where.secret}/index":
-            return PlainTextResponse(await self._aside(partial(self._line, query)))
-        found = re.fullmatch(rf"/{self._where.secret}/record/(\d+)/(\d+)/(\d+)", path)
-        if found is None:
-            return PlainTextResponse("", 404)
-        return await self._aside(partial(self._record, int(found[1]), int(found[2]), int(found[3])))
+def _sent(answer: Answer, status: int, lines: list[tuple[str, str]]) -> Response:
+    """An answer with its body; lines may come more than once."""
+    response = StreamingResponse(answer.pieces, status)
+    if answer.length is not None:
+        lines = [*lines, ("content-length", str(answer.length))]
+    response.raw_headers = [
+        (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in lines
+    ]
+    return response
 
-    async def _aside(self, answer: Callable[[], _T]) -> _T:
-        """Run in a thread of its own kind: in all others requests may wait for the rewriter, which asks this."""
-        return await asyncio.get_running_loop().run_in_executor(self._answering, answer)
 
-    def _line(self, query: str) -> str:
-        """The one capture that the rewriter is to take, as a line of CDXJ."""
-        given = dict(parse_qsl(query, keep_blank_values=True))
-        if given.get("matchType", "exact") != "exact":
-            return ""
-        url = wanted_url(given.get("url", ""))
-        entry, _ = self._catalog.nearest(url, micros_of(given.get("closest", ""))) if url else (None, False)
-        if entry is None:
-            return ""
-        status = str(entry.status)
-        try:
-            status = str(message_of(self._catalog, entry).head.status)
-        except RecordError:
-            return ""
-        fields = {
-            "url": url,
-            "mime": entry.kind.partition(";")[0].strip() or "unk",
-            "status": status,
-            "digest": "-",
-            "length": "0",
-            "offset": "0",
-            "filename": f"{entry.place}/{entry.offset}/{entry.at}",
-        }
-        return f"{surt(url)} {stamp(entry.at)} {json.dumps(fields)}\n"
+async def _body_of(request: Request) -> bytes:
+    """The body, up to what is compared."""
+    held = bytearray()
+    async for piece in request.stream():
+        held += piece[: _MOST_BODY - len(held)]
+    return bytes(held)
 
-    def _record(self, place: int, offset: int, at: int) -> Response:
-        entry = self._catalog.entry(place, offset, at)
-        if entry is None:
-            return PlainTextResponse("", 404)
-        try:
-            return StreamingResponse(response_record(entry, message_of(self._catalog, entry)), 200)
-        except RecordError:
-            return PlainTextResponse("", 404)
+
+def _ascii(url: str) -> str:
+    """A URL for a header: nothing outside ASCII."""
+    return "".join(one if "!" <= one <= "~" else "".join(f"%{byte:02X}" for byte in one.encode()) for one in url)
+
+
+@cache
+def _joined(names: tuple[str, ...]) -> str:
+    return "\n".join((files("muniment.replay") / "static" / name).read_text() for name in names)

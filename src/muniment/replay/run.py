@@ -16,8 +16,8 @@ from muniment.errors import UsageError
 from muniment.procs.registry import ProcessRegistry
 from muniment.replay.catalog import Catalog
 from muniment.replay.plan import ReplayOptions, ReplayOrigins, ReplayPlan
-from muniment.replay.pywb import free_socket
 from muniment.replay.url_keys import full_stamp, micros_of, wanted_url
+from muniment.replay.wabac import find_wabac
 
 __all__ = ["replay"]
 
@@ -29,7 +29,7 @@ def replay(
 ) -> None:
     """Show archives until a signal comes; `ready` is called when requests are answered.
 
-    Raises UsageError when there is nothing to show, the port is taken or pywb is missing.
+    Raises UsageError when there is nothing to show, the port is taken or wabac.js is missing.
     """
     first = _first_page(options)
     with ended_by_signals(), ExitStack() as stack:
@@ -39,6 +39,7 @@ def replay(
         stack.callback(catalog.close)
         if not catalog.totals().captures:
             raise UsageError(f"{', '.join(patterns)}: no captures with a record in it yet")
+        wabac = None if options.exact else find_wabac(options.wabac)
         plan = ReplayPlan(
             options=options,
             patterns=patterns,
@@ -51,14 +52,14 @@ def replay(
             registry=registry,
             ready=ready,
         )
-        if options.exact:
+        if wabac is None:
             from muniment.replay.exact_session import show_exactly  # noqa: PLC0415  (a replay in the page needs no proxy)
 
             show_exactly(plan)
         else:
             from muniment.replay.rewriting_session import show_in_page  # noqa: PLC0415
 
-            show_in_page(plan)
+            show_in_page(plan, wabac)
 
 
 def _first_page(options: ReplayOptions) -> str:
@@ -109,7 +110,13 @@ def _name(patterns: Sequence[str]) -> str:
 
 
 def _listening(host: str, port: int) -> socket.socket:
+    """A socket that listens."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        return free_socket(host, port)
+        listening.bind((host, port))
+        listening.listen(128)
     except OSError as error:
+        listening.close()
         raise UsageError(f"port {port} of {host} cannot be used ({error.strerror}); choose another --port") from None
+    return listening

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["content_headers", "download_headers", "front_headers", "kept_headers"]
+__all__ = ["DROPPED", "content_headers", "download_headers", "front_headers", "shown_headers", "worker_headers"]
 
 _ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "X-DNS-Prefetch-Control": "off",
 }
-_FORBIDDEN = "camera=(), microphone=(), geolocation=(), usb=(), serial=(), hid=(), bluetooth=(), midi=(), payment=()"
-_DROPPED = frozenset({
+_FORBIDDEN = "camera=(), microphone=(), geolocation=(), usb=(), serial=(), hid=(), midi=(), payment=()"
+DROPPED = frozenset({
     "alt-svc", "clear-site-data", "connection", "content-security-policy", "content-security-policy-report-only",
     "cross-origin-embedder-policy", "cross-origin-opener-policy", "cross-origin-resource-policy", "date", "keep-alive",
     "link", "nel", "origin-agent-cluster", "permissions-policy", "proxy-authenticate", "referrer-policy", "refresh",
@@ -45,13 +45,24 @@ def download_headers(name: str) -> dict[str, str]:
 def content_headers(front: str) -> dict[str, str]:
     """The headers of archived pages: every request goes to their own origin, and only the front may frame them."""
     policy = (
-        "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self'; form-action 'self'; "
-        "frame-src 'self' data: blob:; worker-src 'self' blob:; object-src 'none'; "
-        f"frame-ancestors 'self' {front}; webrtc 'block'"
+        "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' data: blob:; "
+        "frame-src 'self'; worker-src 'self' blob: data:; form-action 'self'; object-src 'none'; "
+        f"frame-ancestors 'self' {front}"
     )
     return {**_ALWAYS, "Content-Security-Policy": policy, "Permissions-Policy": _FORBIDDEN, "Cache-Control": "no-store"}
 
 
-def kept_headers(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Of the headers that the rewriter answers with, those that may go to a browser."""
-    return [(name, value) for name, value in headers if name.lower() not in _DROPPED]
+def shown_headers(front: str) -> dict[str, str]:
+    """The headers that the worker puts on what it answers.
+
+    Types are read as the archived site had them read, and pages see the archived page that links to them.
+    """
+    left_out = {"X-Content-Type-Options", "Referrer-Policy"}
+    kept = {name: value for name, value in content_headers(front).items() if name not in left_out}
+    return {**kept, "Referrer-Policy": "same-origin"}
+
+
+def worker_headers() -> dict[str, str]:
+    """The headers of the worker itself, which asks the archive alone."""
+    policy = "default-src 'none'; script-src 'self'; connect-src 'self'"
+    return {**_ALWAYS, "Content-Security-Policy": policy, "Cache-Control": "no-store"}

@@ -1,0 +1,9 @@
+// Listeners that a page adds without naming its window (`addEventListener("message", …)`) have the window as their `this`.
+(() => {
+  for (const name of ["addEventListener", "removeEventListener", "dispatchEvent"]) {
+    const below = self[name];
+    self[name] = function (...given) {
+      return below.apply(this ?? self, given);
+    };
+  }
+})();

@@ -1,0 +1,180 @@
+// The service worker of archived pages. It asks our server for what was recorded, has wabac.js rewrite it, and puts our
+// policy on every answer last. It takes no messages, and no collection from a database. `MUNIMENT` is set before it.
+"use strict";
+(() => {
+  const ORIGIN = self.location.origin;
+  const AT = /^\/at\/(\d{1,20})([a-z]{2,4}_)?\/(.+)$/s;
+  const DOCUMENTS = new Set(["document", "iframe", "frame", "fencedframe", "object", "embed"]);
+  const FRAMED = new Set(["mp_", "if_", "fr_"]);
+  const BODIES = new Set(["POST", "PUT", "PATCH", "DELETE"]);
+  const listen = self.addEventListener.bind(self);
+
+  /** What wabac.js finds where it looks for a database: one that never opens. */
+  const NO_DATABASE = { open: () => ({ addEventListener() {}, then() {} }), deleteDatabase: () => ({ addEventListener() {}, then() {} }) };
+
+  const engine = start();
+  const collection = open(engine);
+
+  listen("install", (event) => event.waitUntil(self.skipWaiting()));
+  listen("activate", (event) => event.waitUntil(self.clients.claim()));
+  listen("fetch", (event) => event.respondWith(answer(event)));
+
+  /** wabac.js, which hears no events. Throws when the file lacks what is used of it. */
+  function start() {
+    Object.defineProperty(self, "indexedDB", { value: NO_DATABASE });
+    self.addEventListener = () => {};
+    importScripts("/wabac.js");
+    delete self.addEventListener;
+    const used = [self.sw?.getResponseFor, self.sw?.collections?._createCollection, self.sw?.collections?._initStore, self.sw?.staticData?.get];
+    if (used.some((one) => typeof one !== "function")) throw new Error("this wabac.js lacks methods that replay uses");
+    return self.sw;
+  }
+
+  /** The one collection: what our server has. */
+  function open(engine) {
+    const store = { getResource: recorded, getAllPages: async () => [], delete: async () => {} };
+    const config = { root: true, sourceUrl: "", decode: false, extraConfig: { noPostToGet: true, csp: MUNIMENT.policy } };
+    const made = engine.collections._createCollection({ name: "at", store, config });
+    engine.replayPrefix = made.prefix = `${ORIGIN}/at/`;
+    engine.apiPrefix = `${ORIGIN}/none/`;
+    Object.assign(engine.collections, { root: "at", colls: { at: made }, inited: Promise.resolve(true), getColl: async () => made });
+    const insert = made.makeHeadInsert.bind(made);
+    made.makeHeadInsert = (...given) =>
+      `<script src="/before.js"></script>${insert(...given).replace("enable_auto_fetch = true", "enable_auto_fetch = false")}<script src="/after.js" data-front="${MUNIMENT.front}"></script>`;
+    return made;
+  }
+
+  /** The class of wabac.js for what is rewritten: one is made of an empty answer. */
+  const archived = (async () => {
+    const live = await engine.collections._initStore("live", { extraConfig: { isLive: false, archivePrefix: "/raw/" } });
+    const fetch = self.fetch;
+    self.fetch = async () => new Response("");
+    const question = { headers: new Headers(), credentials: "omit", url: "http://empty.invalid/" };
+    const made = live.getResource({ method: "GET", destination: "image", timestamp: "1", prepareProxyRequest: () => question }, "");
+    self.fetch = fetch;
+    const kind = (await made).constructor;
+    if (typeof kind.fromResponse !== "function") throw new Error("this wabac.js lacks fromResponse");
+    return kind;
+  })();
+
+  async function answer(event) {
+    const url = new URL(event.request.url);
+    if (url.origin !== ORIGIN) return said(404, "Archived pages reach their own origin alone.\n");
+    const served = engine.staticData.get(ORIGIN + url.pathname);
+    if (served) return finished(new Response(served.content, { headers: { "Content-Type": served.type } }));
+    if (MUNIMENT.files.includes(url.pathname)) return asked(event.request);
+    const found = AT.exec(url.pathname + url.search);
+    try {
+      return await (found ? replayed(event, found) : strayed(event, url));
+    } catch (problem) {
+      return problem instanceof Ended ? ended(event) : said(502, `This cannot be rewritten: ${problem}\n`);
+    }
+  }
+
+  /** An answer about an archived address. */
+  async function replayed(event, [, time, mod, url]) {
+    const { destination } = event.request;
+    if (destination === "document") return moved(`${MUNIMENT.front}/at/${time}/${url}`);
+    if (DOCUMENTS.has(destination)) {
+      if (!mod) return moved(`/at/${time}mp_/${url}`);
+      if (!FRAMED.has(mod)) return said(404, "Documents are shown rewritten alone.\n");
+    } else if (!mod) {
+      return moved(`/at/${time}id_/${url}`);
+    }
+    const request = await asSeen(event, mod);
+    const made = await engine.getResponseFor(request, event);
+    return finished(await MUNIMENT.mended(made, { url, mod, destination, framed: DOCUMENTS.has(destination) }));
+  }
+
+  /** An address of the content's origin that was not rewritten: it is the page's own, or nothing. */
+  async function strayed(event, url) {
+    const page = AT.exec(address(await pageOf(event)));
+    if (!page) return said(404, "Only archived pages are here.\n");
+    const meant = new URL(url.pathname + url.search, page[3]);
+    return moved(`/at/${page[1]}${page[2] ?? "mp_"}/${meant.href}`, 307);
+  }
+
+  /** The request as wabac.js is to see it: ranges are cut by our server, and modules are told by their text. */
+  async function asSeen(event, mod) {
+    const { request } = event;
+    const headers = new Headers(request.headers);
+    headers.delete("range");
+    const module = request.destination === "script" && request.mode === "cors" && mod !== "esm_";
+    return {
+      url: request.url.replace(/#.*/s, ""),
+      method: request.method,
+      mode: module ? "no-cors" : request.mode,
+      destination: request.destination,
+      credentials: request.credentials,
+      referrer: await pageOf(event),
+      headers,
+      clone: () => request.clone(),
+      text: () => request.clone().text(),
+      range: request.headers.get("range"),
+    };
+  }
+
+  /** The address of the page or worker that asks; empty when it is not known. */
+  async function pageOf(event) {
+    const client = event.clientId ? await self.clients.get(event.clientId) : null;
+    return client?.url || event.request.referrer || "";
+  }
+
+  function address(url) {
+    return url.startsWith(ORIGIN) ? url.slice(ORIGIN.length).replace(/#.*/s, "") : "";
+  }
+
+  /** What our server has for a request, in the form of wabac.js. */
+  async function recorded(request) {
+    const seen = request.request;
+    const headers = new Headers();
+    for (const name of ["accept", "content-type", "x-requested-with"]) {
+      if (seen.headers.has(name)) headers.set(name, seen.headers.get(name));
+    }
+    if (seen.range) headers.set("range", seen.range);
+    headers.set("x-muniment-page", encodeURI(decodeURI(address(seen.referrer))));
+    headers.set("x-muniment-as", seen.destination || "fetch");
+    const given = { method: seen.method, headers, redirect: "manual", cache: "no-store" };
+    if (BODIES.has(seen.method)) given.body = await seen.clone().arrayBuffer();
+    const response = await asked(`/raw/${request.timestamp}/${request.url}`, given);
+    if (!response.headers.has("x-redirect-status")) return finished(response); // a page of ours, or an error
+    const kind = await archived;
+    return kind.fromResponse({ url: request.url, response, date: new Date(), noRW: false, isLive: false, archivePrefix: "/raw/" });
+  }
+
+  class Ended extends Error {}
+
+  async function asked(...question) {
+    try {
+      return await self.fetch(...question);
+    } catch {
+      throw new Ended();
+    }
+  }
+
+  /** Nothing answers: the replay is over, and this worker and what pages have stored go with it. */
+  async function ended(event) {
+    await self.registration.unregister();
+    for (const name of await self.caches.keys()) await self.caches.delete(name);
+    if (!DOCUMENTS.has(event.request.destination)) return Response.error();
+    const headers = { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": MUNIMENT.policy };
+    return new Response(MUNIMENT.over, { status: 503, headers });
+  }
+
+  function said(status, text) {
+    return finished(new Response(text, { status, headers: { "Content-Type": "text/plain; charset=utf-8" } }));
+  }
+
+  function moved(place, status = 302) {
+    return finished(new Response(null, { status, headers: { Location: place } }));
+  }
+
+  /** An answer as the browser gets it: our policy comes last. */
+  function finished(response) {
+    const headers = new Headers(response.headers);
+    for (const name of MUNIMENT.dropped) headers.delete(name);
+    for (const [name, value] of Object.entries(MUNIMENT.headers)) headers.set(name, value);
+    const { status, statusText } = response;
+    return new Response([101, 204, 205, 304].includes(status) ? null : response.body, { status, statusText, headers });
+  }
+})();
