@@ -11,7 +11,7 @@ from isal.igzip_lib import IsalError
 
 from muniment.extract.coding import STEP, ZSTD_WINDOW_LOG, codings_to_remove
 
-__all__ = ["decoded"]
+__all__ = ["CODINGS", "decoded"]
 
 _MOST = 4 << 30
 """Bytes that come out at most."""
@@ -125,3 +125,5 @@ _STREAMS: dict[str, Stream] = {
     "br": _brotli,
     "zstd": _zstd,
 }
+CODINGS = frozenset(_STREAMS)
+"""Names of the codings that can be removed."""

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from muniment.archive.export.request_bodies import WITH_BODY, body_key
 from muniment.clock import iso_us
-from muniment.extract.coding_stream import decoded
+from muniment.extract.headers import redirect_reference
 from muniment.http.redirects import REDIRECTS
-from muniment.replay.catalog import Catalog, Entry
-from muniment.replay.ranges import part_of, wanted_range
-from muniment.replay.records import RecordError, message_of, stored_record
+from muniment.model.url import resolve
+from muniment.replay.bodies import BodyRequest, answer_body, header_lines
+from muniment.replay.catalog import Catalog
+from muniment.replay.choice import NEWEST, Choice, Circle, Entry, Hop, Wanted, choose, follow
+from muniment.replay.ranges import BodyPart, kept_part
+from muniment.replay.records import RecordError, message_of, request_body, stored_record
 from muniment.replay.url_keys import micros_of
 
 __all__ = ["Absence", "Answer", "Answers", "ArchiveRequest", "Chosen", "Target", "archive_request"]
 
-_AT_ONCE = 8 << 20
+_KNOWN_RECORDS = 5_000
 _PINNED = 20
 """Digits of a time that names a capture to the microsecond."""
-_LEFT_OUT = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive", "trailer", "upgrade"})
+_MAY_REDIRECT = REDIRECTS | {0}
+"""Statuses of captures that may lead elsewhere: of some revisits only the original says."""
 
 
 class ArchiveRequest(Struct, frozen=True, kw_only=True):
@@ -76,17 +82,22 @@ class Answer(Struct, frozen=True):
     """The capture, whose time is that of the answer."""
     status: int
     reason: str
-    headers: tuple[tuple[str, str], ...]
-    """As recorded and in order, values decoded as Latin-1.
+    lines: tuple[bytes, ...]
+    """Header lines as recorded, without line ends, those about length and connection left out.
 
-    Those about length and connection are left out; `Content-Encoding` is there where the pieces are coded, and
-    `Content-Range` where they are a part.
+    `Content-Encoding` is there where the pieces are coded, `Content-Range` where they are a part.
     """
     pieces: Iterator[bytes]
     length: int | None
     """Bytes of the pieces; None: not known before they end. For HEAD what a GET would give, and there are no pieces."""
     notes: tuple[str, ...]
     redirect: Target | None
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """Names in lower case and values of the lines, Latin-1 decoded."""
+        split = (line.decode("latin-1").partition(":") for line in self.lines)
+        return [(name.strip().lower(), value.strip()) for name, colon, value in split if colon]
 
 
 class Absence(Struct, frozen=True):
@@ -105,87 +116,137 @@ class Absence(Struct, frozen=True):
 
 
 class Answers:
-    """Answers from a catalogue."""
+    """Answers from a catalogue. Its methods read files and may be called by many threads."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        self._facts = lru_cache(_KNOWN_RECORDS)(self._read_facts)
+        self._body_key = lru_cache(_KNOWN_RECORDS)(partial(request_body, catalog))
 
     def chosen(self, request: ArchiveRequest) -> Chosen | Absence:
-        """The capture that answers a request; its record is not read."""
-        entry, loosely = self._catalog.nearest(request.url, request.at)
-        if entry is None:
-            return Absence("not-archived", request.url, "Not in this archive", "")
-        return self._followed(entry, _notes(entry, request.url, loosely=loosely))
+        """The capture that answers a request, and where it leads; the body is not read."""
+        hop = self._hop(request)
+        return hop if isinstance(hop, Absence) else _chosen(hop, request.url)
 
     def answer(self, request: ArchiveRequest, *, coded: bool) -> Answer | Absence:
         """The answer to a request; its body keeps its content coding if `coded`, and has none otherwise."""
-        chosen = self.chosen(request)
-        if isinstance(chosen, Absence):
-            return chosen
-        entry = chosen.entry
+        hop = self._hop(request)
+        if isinstance(hop, Absence):
+            return hop
+        asked = BodyRequest(request.method == "HEAD", request.byte_range if request.method == "GET" else "", coded)
         try:
-            message = message_of(self._catalog, entry)
+            message = message_of(self._catalog, hop.choice.entry)
+            body = answer_body(asked, hop.choice, message, partial(message_of, self._catalog))
         except RecordError as problem:
-            text = f"It was captured at {iso_us(entry.at)[:19]} UTC, but {problem}."
-            return Absence("unreadable", entry.url, "The capture cannot be shown", text)
-        head = message.head
-        coding = ",".join(value for name, value in head.headers if name == "content-encoding")
-        pieces = message.payload if coded or not coding else decoded(message.payload, coding)
-        headers = tuple(
-            (name, value)
-            for name, value in head.headers
-            if name not in _LEFT_OUT and (coded or name != "content-encoding")
-        )
-        pieces, length = _measured(pieces)
-        reason = head.raw.split(b"\n", 1)[0].strip().partition(b" ")[2].lstrip()[4:].decode("latin-1")
-        status = head.status
-        if request.byte_range and length is not None and status == 200:
-            wanted = wanted_range(request.byte_range, length)
-            if wanted is not None and wanted.start == wanted.stop:
-                about = (("content-range", f"bytes */{length}"),)
-                return Answer(entry, 416, "Range Not Satisfiable", about, iter(()), 0, chosen.notes, None)
-            if wanted is not None:
-                headers += (("content-range", f"bytes {wanted.start}-{wanted.stop - 1}/{length}"),)
-                status, reason = 206, "Partial Content"
-                pieces, length = part_of(pieces, wanted), wanted.stop - wanted.start
-        if request.method == "HEAD":
-            pieces = iter(())
-        return Answer(entry, status, reason, headers, pieces, length, chosen.notes, chosen.redirect)
+            return _unreadable(hop.choice.entry, problem)
+        if body is None:
+            text = "Only parts of this were captured, and not the one that is asked for."
+            return Absence("unreadable", request.url, "Not in this archive", text)
+        chosen = _chosen(hop, request.url)
+        return Answer(
+            chosen.entry, body.status, body.reason, tuple(header_lines(message.head, body)), body.pieces, body.length,
+            chosen.notes, chosen.redirect,
+        )  # fmt: skip
 
     def record(self, request: ArchiveRequest) -> tuple[Entry, Iterator[bytes]] | Absence:
-        """The WARC record of the capture that answers a request, as it is stored."""
-        chosen = self.chosen(request)
-        if isinstance(chosen, Absence):
-            return chosen
-        return chosen.entry, stored_record(self._catalog, chosen.entry)
+        """The WARC record of the capture nearest to a request, as it is stored, wherever redirects lead."""
+        entry = self._single(request)
+        return entry if isinstance(entry, Absence) else (entry, stored_record(self._catalog, entry))
 
-    def _followed(self, entry: Entry, notes: tuple[str, ...]) -> Chosen | Absence:
-        if entry.status not in REDIRECTS or not entry.redirect_to:
-            return Chosen(entry, notes, None)
-        target, _ = self._catalog.nearest(entry.redirect_to, entry.at)
-        return Chosen(entry, notes, Target(entry.redirect_to, target.at if target else None))
+    def payload(self, request: ArchiveRequest) -> tuple[Entry, Iterator[bytes]] | Absence:
+        """The payload of that record, content coding kept."""
+        entry = self._single(request)
+        if isinstance(entry, Absence):
+            return entry
+        try:
+            return entry, message_of(self._catalog, entry).payload
+        except RecordError as problem:
+            return _unreadable(entry, problem)
+
+    # -- choosing
+
+    def _hop(self, request: ArchiveRequest) -> Hop | Absence:
+        found = follow(_wanted(request), self._rows, self._location)
+        if found is None:
+            return _not_archived(request.url)
+        if isinstance(found, Circle):
+            text = f"Its redirects lead back to {found.back_to}, as they did when they were captured."
+            return Absence("circle", found.entry.url, "A circle of redirects", text)
+        return found
+
+    def _single(self, request: ArchiveRequest) -> Entry | Absence:
+        wanted = _wanted(request)
+        if wanted.pinned:
+            wanted = structs.replace(wanted, method="*")
+        found = choose(wanted, self._rows(wanted))
+        return found.entry if found else _not_archived(request.url)
+
+    def _rows(self, wanted: Wanted) -> Sequence[Entry]:
+        """The captures that may answer, with what their records alone say where that counts."""
+        rows = [self._full(row, wanted) for row in self._catalog.alike(wanted.url, wanted.at)]
+        found = choose(wanted, rows)
+        if found is None or found.headless:
+            rows += [self._full(row, wanted) for row in self._catalog.loosely_alike(wanted.url, wanted.at)]
+        return rows
+
+    def _full(self, row: Entry, wanted: Wanted) -> Entry:
+        if row.method != wanted.method:
+            return row
+        if row.method in WITH_BODY and row.body is None and row.packed:
+            return structs.replace(row, body=self._body_key(row))
+        return structs.replace(row, part=self._part(row)) if row.status == 206 else row
+
+    def _location(self, entry: Entry) -> str:
+        if entry.redirect_to or entry.status not in _MAY_REDIRECT:
+            return entry.redirect_to
+        return self._facts(entry)[0]
+
+    def _part(self, entry: Entry) -> BodyPart | None:
+        return self._facts(entry)[1]
+
+    def _read_facts(self, entry: Entry) -> tuple[str, BodyPart | None]:
+        """Where a capture redirects and what part it holds, as its head says."""
+        try:
+            head = message_of(self._catalog, entry).head
+        except RecordError:
+            return "", None
+        told = dict(reversed(head.headers))
+        validator = told.get("etag") or told.get("last-modified", "")
+        reference = redirect_reference(told.get("location", "")) if head.status in REDIRECTS else ""
+        to = resolve(entry.url, reference) or "" if reference else ""
+        return to, kept_part(told.get("content-range", ""), validator, entry.length)
 
 
-def _notes(entry: Entry, url: str, *, loosely: bool) -> tuple[str, ...]:
-    notes = []
-    if loosely:
-        notes.append(f"{url} itself was not captured; this differs in the order or the numbers of its query.")
-    if not entry.whole:
-        notes.append("This capture is not complete: what came of it is shown.")
-    return tuple(notes)
+def _wanted(request: ArchiveRequest) -> Wanted:
+    return Wanted(
+        url=request.url,
+        at=NEWEST if request.at is None else request.at,
+        pinned=request.pinned,
+        method=request.method,
+        body=body_key(request.content_type, request.body) if request.method in WITH_BODY else "",
+    )
 
 
-def _measured(pieces: Iterator[bytes]) -> tuple[Iterator[bytes], int | None]:
-    held: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        held.append(piece)
-        size += len(piece)
-        if size > _AT_ONCE:
-            return _again(held, pieces), None
-    return iter(held), size
+def _chosen(hop: Hop, url: str) -> Chosen:
+    to = Target(hop.to, hop.next.at if hop.next else None) if hop.to else None
+    return Chosen(hop.choice.entry, _notes(hop.choice, url), to)
 
 
-def _again(held: list[bytes], pieces: Iterator[bytes]) -> Iterator[bytes]:
-    yield from held
-    yield from pieces
+def _notes(choice: Choice, url: str) -> tuple[str, ...]:
+    told = (
+        (choice.loosely, f"{url} itself was not captured; this differs in the order or the numbers of its query."),
+        (choice.similar, "What was sent was not captured; this answers what differs in numbers, times and random ids."),
+        (choice.headless, "No body was kept: only the head was captured, as an answer to HEAD."),
+        (bool(choice.parts), "Only parts of this were captured: those that meet are shown."),
+        (not choice.entry.whole and not choice.parts, "This capture is not complete: what came of it is shown."),
+    )
+    return tuple(text for holds, text in told if holds)
+
+
+def _not_archived(url: str) -> Absence:
+    return Absence("not-archived", url, "Not in this archive", "")
+
+
+def _unreadable(entry: Entry, problem: RecordError) -> Absence:
+    text = f"It was captured at {iso_us(entry.at)[:19]} UTC, but {problem}."
+    return Absence("unreadable", entry.url, "The capture cannot be shown", text)

@@ -11,37 +11,25 @@ from msgspec import Struct
 from muniment.archive.export.gather import WarcFile
 from muniment.archive.reading.containers import Container
 from muniment.model.url import host_of
+from muniment.replay.choice import NEWEST, Entry, Wanted, choose
 from muniment.replay.intake import CatalogIntake
+from muniment.replay.url_keys import spelled
 
 __all__ = ["Catalog", "CatalogTotals", "Entry", "Search"]
 
 _PAGE = 100
-_FIELDS = "url, taken, status, kind, digest, type, whole, page, redirect, place, pos"
-_SELECT = f"SELECT {_FIELDS} FROM captures"
-_EXACT = "exact = exact_key($url) AND rest(url) = rest($url)"
+_FIELDS = {
+    "url": "url", "at": "taken", "status": "status", "kind": "kind", "digest": "digest", "record_type": "type",
+    "whole": "whole", "page": "page", "redirect_to": "redirect", "place": "place", "offset": "pos", "method": "method",
+    "attempt": "attempt", "job": "job", "length": "length", "packed": "packed", "body": "body",
+}  # fmt: skip
+"""Of an entry, and their columns."""
+_SELECT = f"SELECT {', '.join(_FIELDS.values())} FROM captures"
+_ALIKE = "exact = exact_key($url)"
 _LOOSE = "path = path_key($url) AND arguments(url) = arguments($url)"
-_STORED = "type = 'response' AND status <> 304"
-_NEWEST = 1 << 62
-
-
-class Entry(Struct, frozen=True):
-    """A capture that can be shown."""
-
-    url: str
-    at: int
-    """Unix microseconds."""
-    status: int
-    kind: str
-    """The Content-Type as sent."""
-    digest: str
-    record_type: str
-    whole: bool
-    """A complete capture."""
-    page: bool
-    redirect_to: str
-    place: int
-    """The number of the WARC file."""
-    offset: int
+_STORED = "type <> 'revisit' AND status <> 304"
+_MOST = 2_000
+"""Captures of a URL among which one is chosen: the nearest."""
 
 
 class Search(Struct, frozen=True, kw_only=True):
@@ -79,16 +67,23 @@ class Catalog:
         self._db.close()
 
     def nearest(self, url: str, at: int | None) -> tuple[Entry | None, bool]:
-        """The capture of a URL nearest to a time (the newest without one), and whether it was matched loosely.
+        """The capture of a URL nearest to a time (the newest without one), and whether it was matched loosely."""
+        wanted = Wanted(url=url, at=NEWEST if at is None else at)
+        found = choose(wanted, self.alike(url, wanted.at)) or choose(wanted, self.loosely_alike(url, wanted.at))
+        return (found.entry, found.loosely) if found else (None, False)
 
-        Complete captures go before others, then the URL's own scheme.
-        """
+    def alike(self, url: str, at: int) -> list[Entry]:
+        """The captures of a URL and of its other spellings in either scheme, complete and near ones first."""
+        return self._near(_ALIKE, url, at)
+
+    def loosely_alike(self, url: str, at: int) -> list[Entry]:
+        """The captures of URLs that may differ in the order of their arguments and in cache-busters."""
+        return self._near(_LOOSE, url, at)
+
+    def _near(self, test: str, url: str, at: int) -> list[Entry]:
         self._intake.refresh()
-        for test in (_EXACT, _LOOSE):
-            order = "ORDER BY NOT whole, abs(taken - $at), url <> $url, taken DESC, place, pos LIMIT 1"
-            if found := self._rows(f"{_SELECT} WHERE {test} {order}", url=url, at=at if at is not None else _NEWEST):
-                return found[0], test == _LOOSE
-        return None, False
+        order = f"ORDER BY NOT whole, abs(taken - $at), place, pos LIMIT {_MOST}"
+        return self._rows(f"{_SELECT} WHERE {test} {order}", url=url, at=at)
 
     def entry(self, place: int, offset: int, at: int) -> Entry | None:
         """The capture at a place."""
@@ -97,9 +92,11 @@ class Catalog:
         return found[0] if found else None
 
     def all_of(self, url: str, most: int = 500) -> list[Entry]:
-        """The captures of a URL in either scheme, oldest first."""
+        """The captures of a page, in either scheme and any spelling, oldest first; by HEAD if there are no others."""
         self._intake.refresh()
-        return self._rows(f"{_SELECT} WHERE {_EXACT} ORDER BY taken LIMIT {most}", url=url)
+        found = self._rows(f"{_SELECT} WHERE {_ALIKE} ORDER BY taken, place, pos", url=url)
+        same = [one for one in found if spelled(one.url) == spelled(url)]
+        return ([one for one in same if one.method == "GET"] or [one for one in same if one.method == "HEAD"])[:most]
 
     def elsewhere(self, url: str, path: str) -> list[Entry]:
         """Captures with the same path and query on other hosts."""
@@ -108,19 +105,11 @@ class Catalog:
             own=host_of(url), path=path,
         )  # fmt: skip
 
-    def original(self, digest: str, at: int) -> Entry | None:
-        """The stored response with a payload digest, nearest to a time."""
-        if not digest:
-            return None
-        order = "ORDER BY abs(taken - $at), taken DESC, place, pos LIMIT 1"
-        found = self._rows(f"{_SELECT} WHERE digest = $digest AND {_STORED} {order}", digest=digest, at=at)
-        return found[0] if found else None
-
-    def earlier(self, url: str, at: int | None, before: int) -> Entry | None:
-        """The stored response of a URL that a revisit names: at its date, or the nearest one before."""
-        order = "ORDER BY NOT whole, taken > $before, abs(taken - $near), place, pos LIMIT 1"
-        near = before if at is None else at
-        found = self._rows(f"{_SELECT} WHERE {_EXACT} AND {_STORED} {order}", url=url, before=before, near=near)
+    def stored_with(self, digest: str, at: int) -> Entry | None:
+        """The stored answer with a payload digest, complete if there is one, and nearest to a time."""
+        order = "ORDER BY NOT whole, abs(taken - $at), taken DESC, place, pos LIMIT 1"
+        test = f"payload = hash($digest) AND digest = $digest AND {_STORED}"
+        found = self._rows(f"{_SELECT} WHERE {test} {order}", digest=digest, at=at)
         return found[0] if found else None
 
     def totals(self) -> CatalogTotals:
@@ -155,7 +144,7 @@ class Catalog:
         return found[:_PAGE], len(found) > _PAGE
 
     def _rows(self, sql: str, **values: object) -> list[Entry]:
-        return [Entry(*row) for row in self._all(sql, **values)]  # type: ignore[arg-type]
+        return [Entry(**dict(zip(_FIELDS, row, strict=True))) for row in self._all(sql, **values)]  # type: ignore[arg-type]
 
     def _all(self, sql: str, **values: object) -> list[tuple[object, ...]]:
         with self._db.cursor() as cursor:

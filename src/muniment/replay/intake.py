@@ -21,6 +21,7 @@ from muniment.clock import monotonic
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
 from muniment.model.url import host_of, normalise
+from muniment.replay.choice import NO_JOB
 from muniment.replay.url_keys import MACROS
 
 __all__ = ["CatalogIntake"]
@@ -30,23 +31,28 @@ _REFRESH_S = 2.0
 _TRIES = 3
 _COLUMNS = (
     "url", "host", "status", "content_type", "digest", "warc_file", "warc_offset", "warc_length", "error",
-    "record_type", "started_at", "found_as", "depth", "redirect_to",
+    "record_type", "started_at", "found_as", "depth", "redirect_to", "method", "attempt", "body_length", "truncated",
 )  # fmt: skip
 _ROWS: pa.Schema = pa.schema([SCHEMA.field(name) for name in _COLUMNS])
-_PLACED: pa.Schema = _ROWS.append(pa.field("place", pa.int32()))
+_FOREIGN: pa.Schema = _ROWS.append(pa.field("body", pa.string()))
+_PLACED: pa.Schema = _FOREIGN.append(pa.field("place", pa.int32()))
 _TABLE = """
 CREATE TABLE captures (
     source INTEGER, place INTEGER, taken BIGINT, url VARCHAR, host VARCHAR, status INTEGER, kind VARCHAR,
     digest VARCHAR, type VARCHAR, whole BOOLEAN, page BOOLEAN, start BOOLEAN, redirect VARCHAR, pos BIGINT,
-    exact UBIGINT, path UBIGINT
+    method VARCHAR, attempt INTEGER, job INTEGER, length BIGINT, packed BIGINT, body VARCHAR,
+    exact UBIGINT, path UBIGINT, payload UBIGINT
 )
 """
 _INSERT = """
 INSERT INTO captures
-SELECT $source, place, started_at, url, host, status, content_type, digest, record_type, error = '',
-    status = 200 AND error = '' AND depth >= 0 AND found_as <> 'robots' AND regexp_matches(content_type, $html, 'i'),
+SELECT $source, place, started_at, url, host, status, content_type, digest, record_type,
+    error = '' AND truncated = '',
+    status = 200 AND error = '' AND depth >= 0 AND found_as <> 'robots' AND method = 'GET'
+        AND regexp_matches(content_type, $html, 'i'),
     found_as = 'start' OR (found_as = 'redirect' AND depth = 0),
-    redirect_to, warc_offset, exact_key(url), path_key(url)
+    redirect_to, warc_offset, method, attempt, $job, body_length, warc_length, body,
+    exact_key(url), path_key(url), hash(digest)
 FROM fresh
 WHERE warc_length IS NOT NULL AND found_as <> $again AND regexp_matches(url, '^[A-Za-z][A-Za-z0-9+.-]*://')
 """
@@ -57,7 +63,8 @@ _Source = tuple[Path, str]
 class CatalogIntake:
     """Takes in output directories, which are looked at again while they grow, and WARC files of other tools.
 
-    There are no indexes: a scan of a million numbers takes milliseconds, and building them would take seconds.
+    Only `exact` has an index, built when the first rows are there: what is asked seldom is found by a scan of a million
+    numbers, which takes milliseconds.
     """
 
     def __init__(
@@ -73,8 +80,10 @@ class CatalogIntake:
             db.execute(statement)
         with db.cursor() as cursor:
             for place, container in enumerate(foreign):
-                _insert(cursor, 0, _placed(_foreign_rows(container), {container.name: place}.__getitem__))
+                rows = _placed(_foreign_rows(container), {container.name: place}.__getitem__)
+                _insert(cursor, 0, NO_JOB, rows)
         self._first_look()
+        db.execute("CREATE INDEX captures_by_url ON captures (exact)")
 
     def refresh(self) -> None:
         """Take in what running crawls have added, at most every two seconds."""
@@ -130,7 +139,8 @@ class CatalogIntake:
                 self._sources += 1
                 taken[key] = self._sources
                 beside = directory if directory.is_dir() else directory.parent
-                _insert(cursor, taken[key], _placed(batches(source, _COLUMNS), partial(self._place, beside)))
+                rows = _placed(batches(source, _COLUMNS), partial(self._place, beside))
+                _insert(cursor, taken[key], self._directories.index(directory), rows)
         except BaseException:
             cursor.rollback()
             raise
@@ -162,10 +172,11 @@ def _placed(rows: Iterable[pa.RecordBatch], place: Callable[[str], int]) -> Iter
     for batch in rows:
         names = batch.column("warc_file").dictionary_encode()
         numbers = pa.array([place(name) if name else None for name in names.dictionary.to_pylist()], pa.int32())
-        yield pa.RecordBatch.from_arrays([*batch.columns, numbers.take(names.indices)], schema=_PLACED)
+        bodies = [] if "body" in batch.schema.names else [pa.nulls(batch.num_rows, pa.string())]
+        yield pa.RecordBatch.from_arrays([*batch.columns, *bodies, numbers.take(names.indices)], schema=_PLACED)
 
 
-def _insert(cursor: duckdb.DuckDBPyConnection, source: int, rows: Iterator[pa.RecordBatch]) -> None:
+def _insert(cursor: duckdb.DuckDBPyConnection, source: int, job: int, rows: Iterator[pa.RecordBatch]) -> None:
     """Stream rows into the table. Raises ArchiveError for damage, and FileNotFoundError."""
     failures: list[Exception] = []
 
@@ -176,7 +187,7 @@ def _insert(cursor: duckdb.DuckDBPyConnection, source: int, rows: Iterator[pa.Re
             failures.append(error)
 
     cursor.register("fresh", pa.RecordBatchReader.from_batches(_PLACED, guarded()))
-    cursor.execute(_INSERT, {"source": source, "html": f"^{HTML.pattern}", "again": LISTED_AGAIN})
+    cursor.execute(_INSERT, {"source": source, "job": job, "html": f"^{HTML.pattern}", "again": LISTED_AGAIN})
     cursor.unregister("fresh")
     if failures:
         raise failures[0]
@@ -186,13 +197,13 @@ def _foreign_rows(container: Container) -> Iterator[pa.RecordBatch]:
     found = captures_in(container)
     while some := list(islice(found, _AT_ONCE)):
         columns = zip(*(_row(container.name, one) for one in some), strict=True)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, _ROWS, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=_ROWS)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, _FOREIGN, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=_FOREIGN)
 
 
-def _row(name: str, one: FoundCapture) -> tuple[str | int, ...]:
+def _row(name: str, one: FoundCapture) -> tuple[str | int | None, ...]:
     url = normalise(one.url) or one.url  # other tools write some as they stood in a page
     return (
-        url, host_of(url), one.status, one.content_type, one.digest, name, one.offset, 0,
-        "truncated" if one.truncated else "", one.record_type, one.started_at, "", 0, one.redirect_to,
+        url, host_of(url), one.status, one.content_type, one.digest, name, one.offset, 0, "", one.record_type,
+        one.started_at, "", 0, one.redirect_to, one.method, 1, one.length, "" if one.whole else "unspecified", one.body,
     )  # fmt: skip

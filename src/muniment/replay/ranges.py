@@ -1,15 +1,16 @@
-"""Ranges of a payload (RFC 9110, section 14): what a video player asks for when its reader seeks."""
+"""Ranges of a payload (RFC 9110, section 14), for readers who seek in a video, and parts of one that were kept."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-__all__ = ["ByteRange", "part_of", "wanted_range"]
+__all__ = ["BodyPart", "ByteRange", "kept_part", "part_of", "run_from", "wanted_range"]
 
-_RANGE = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*", re.ASCII)
+_RANGE = re.compile(r"bytes=\s*(\d{0,18})-(\d{0,18})\s*", re.ASCII | re.IGNORECASE)
+_CONTENT_RANGE = re.compile(r"\s*bytes\s+(\d{1,18})-(\d{1,18})/(?:(\d{1,18})|\*)\s*", re.ASCII | re.IGNORECASE)
 
 
 class ByteRange(Struct, frozen=True):
@@ -17,6 +18,27 @@ class ByteRange(Struct, frozen=True):
 
     start: int
     stop: int
+
+
+class BodyPart(Struct, frozen=True):
+    """What a 206 holds of a whole."""
+
+    start: int
+    stop: int
+    """Not among them."""
+    total: int | None
+    """None where the server did not know it."""
+    validator: str
+    """The ETag, else the Last-Modified of the whole; empty without both."""
+
+    @property
+    def is_all(self) -> bool:
+        """The part is the whole."""
+        return self.start == 0 and self.stop == self.total
+
+    def belongs_to(self, other: BodyPart) -> bool:
+        """Both are parts of one whole."""
+        return (self.total, self.validator) == (other.total, other.validator)
 
 
 def wanted_range(text: str, total: int) -> ByteRange | None:
@@ -30,6 +52,29 @@ def wanted_range(text: str, total: int) -> ByteRange | None:
     if found[2] and int(found[2]) < start:
         return None
     return ByteRange(min(start, total), max(stop, min(start, total)))
+
+
+def kept_part(content_range: str, validator: str, length: int) -> BodyPart | None:
+    """The part that a Content-Range tells of, as far as its bytes are there; None when it tells of none."""
+    found = _CONTENT_RANGE.fullmatch(content_range)
+    if found is None or int(found[2]) < int(found[1]):
+        return None
+    start = int(found[1])
+    stop = min(int(found[2]) + 1, start + length)
+    return BodyPart(start, stop, int(found[3]) if found[3] else None, validator)
+
+
+def run_from(start: int, parts: Sequence[BodyPart]) -> list[tuple[int, ByteRange]]:
+    """What to take of which part (by its number) from a byte on, as far as the parts meet; nothing if none has it."""
+    taken: list[tuple[int, ByteRange]] = []
+    at = start
+    while True:
+        here = [(part.stop, number) for number, part in enumerate(parts) if part.start <= at < part.stop]
+        if not here:
+            return taken
+        stop, number = max(here)
+        taken.append((number, ByteRange(at, stop)))
+        at = stop
 
 
 def part_of(pieces: Iterator[bytes], wanted: ByteRange) -> Iterator[bytes]:

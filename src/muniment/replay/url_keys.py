@@ -1,4 +1,7 @@
-"""Keys that captures are looked up by: http and https are one; a loose key knows no order and no cache-busters."""
+"""Keys that captures are looked up by: http and https are one; a loose key knows no order and no cache-busters.
+
+The database's keys are coarse: what it finds by them is compared by `spelled` and `loose_key`.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,59 @@ from email.utils import formatdate
 from muniment.clock import iso_us
 from muniment.model.url import normalise
 
-__all__ = ["MACROS", "full_stamp", "http_date", "micros_of", "stamp", "wanted_url"]
+__all__ = ["MACROS", "full_stamp", "http_date", "loose_key", "micros_of", "spelled", "stamp", "wanted_url"]
 
 _BUSTERS = (
     r"(?:_|cb|cachebuster|cachebust|nocache|no_cache|rand|random|rnd|ts|timestamp|_ts|_dc|__t)=[0-9.]*"
     r"|[a-z]=1[0-9]{12}|[^=]*=0\.[0-9]{10,}"  # the time in ms under a letter, and what Math.random() gives
 )
 """Arguments that pages add so that no cache answers: a number by one of these names."""
+_BUSTER = re.compile(_BUSTERS, re.IGNORECASE | re.ASCII)
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+_REWRITTEN = "!$'()*,:;@|[]^`{}\"<>\\"
+"""Characters that rewriters and browsers escape or leave, each in its way."""
+_IN_PATH = frozenset(_UNRESERVED + _REWRITTEN)
+_IN_QUERY = _IN_PATH | {"/", "?"}
 _TIME = re.compile(r"\d{1,20}", re.ASCII)
 _SECONDS = 14
 """Digits of a time without its microseconds, which are six more."""
 MACROS = (
     "CREATE MACRO rest(url) AS substr(url, instr(url, '://') + 3)",
-    "CREATE MACRO exact_key(url) AS hash(rest(url))",
-    "CREATE MACRO path_key(url) AS hash(split_part(rest(url), '?', 1))",
+    "CREATE MACRO plain(text) AS CASE WHEN contains(text, '%') "
+    "THEN coalesce(TRY(url_decode(text)), upper(text)) ELSE text END",
+    "CREATE MACRO exact_key(url) AS hash(plain(rest(url)))",
+    "CREATE MACRO path_key(url) AS hash(plain(split_part(rest(url), '?', 1)))",
     "CREATE MACRO kept(url) AS list_sort(list_filter(string_split(substr(rest(url), instr(rest(url), '?') + 1), '&'), "
     f"lambda one: one <> '' AND NOT regexp_full_match(one, '{_BUSTERS}', 'i')))",
     "CREATE MACRO arguments(url) AS CASE WHEN contains(url, '?') THEN kept(url) ELSE [] END",
 )
-"""SQL on URLs: what follows the scheme, numbers for that and for its path, and the arguments of its query, in order
-and without cache-busters."""
+"""SQL on URLs: what follows the scheme, numbers for that and for its path, whatever is escaped in them, and the
+arguments of its query, in order and without cache-busters."""
+
+
+def spelled(url: str, *, with_scheme: bool = False) -> str:
+    """A normalised URL in the one spelling of RFC 3986 §6.2.2, the characters of rewriters being unreserved, too."""
+    scheme, _, rest = url.partition("://")
+    if "%" in rest:
+        path, mark, query = rest.partition("?")
+        rest = _unescaped(path, _IN_PATH) + mark + _unescaped(query, _IN_QUERY)
+    return f"{scheme}://{rest}" if with_scheme else rest
+
+
+def loose_key(url: str) -> str:
+    """What URLs have in common that differ in the order of their arguments and in cache-busters."""
+    path, _, query = spelled(url).partition("?")
+    kept = sorted(one for one in query.split("&") if one and not _BUSTER.fullmatch(one))
+    return "?".join((path, "&".join(kept)))
+
+
+def _unescaped(text: str, plain: frozenset[str]) -> str:
+    def one(found: re.Match[str]) -> str:
+        character = chr(int(found[1], 16))
+        return character if character in plain else found[0].upper()
+
+    return _ESCAPE.sub(one, text)
 
 
 def wanted_url(text: str) -> str:

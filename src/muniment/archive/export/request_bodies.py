@@ -20,13 +20,16 @@ from msgspec import Struct
 from muniment.archive.warc.stored import read_record
 from muniment.http.chunked import decode
 
-__all__ = ["POSTED", "PostedRequest", "posted_request"]
+__all__ = ["MOST_BODY", "POSTED", "WITH_BODY", "PostedRequest", "body_key", "posted_request", "request_in"]
 
 POSTED = frozenset({"POST", "PUT"})
-"""Methods whose bodies are a part of the key."""
+"""Methods whose bodies are a part of the key in an index."""
+WITH_BODY = POSTED | {"PATCH"}
+"""Methods whose answers are told apart by the body of the request."""
 _MOST_QUERY = 4096
 _MOST_UNTOLD = 8192
-_MOST_BODY = 64 << 20
+MOST_BODY = 64 << 20
+"""Bytes of a body that are looked at."""
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 
 
@@ -42,18 +45,29 @@ class PostedRequest(Struct, frozen=True):
         return f"{url}{'&' if '?' in url else '?'}__wb_method={self.method}{query}"
 
 
-def posted_request(pieces: Iterator[bytes], url: str) -> PostedRequest | None:
-    """The request in a record, if it is one for the URL and has a body's method. Raises DamageError and OSError."""
+def posted_request(pieces: Iterator[bytes], url: str, methods: frozenset[str] = POSTED) -> PostedRequest | None:
+    """The request in a record, if it is one for the URL by one of some methods. Raises DamageError and OSError."""
     header, block = read_record(pieces)
     if header.get("warc-type") != "request" or header.get("warc-target-uri").strip("<>") != url:
         return None
-    head, _, body = _parted(b"".join(_up_to(block, _MOST_BODY)))
-    first, _, lines = head.partition(b"\n")
-    method = first.split(b" ", 1)[0].decode("latin-1").upper()
-    if method not in POSTED:
-        return None
-    fields = dict(_fields(lines))
-    return PostedRequest(method, _query(fields.get("content-type", ""), _told(fields, body))[:_MOST_QUERY])
+    found = request_in(block)
+    return found if found.method in methods else None
+
+
+def request_in(block: Iterator[bytes]) -> PostedRequest:
+    """The request in the block of a record; without body but for `WITH_BODY`. Raises DamageError and OSError."""
+    held = next(block, b"")
+    method = held.lstrip()[:32].split(b" ", 1)[0].decode("latin-1").upper()
+    if method not in WITH_BODY:
+        return PostedRequest(method, "")
+    head, _, body = _parted(held + b"".join(_up_to(block, MOST_BODY)))
+    fields = dict(_fields(head.partition(b"\n")[2]))
+    return PostedRequest(method, body_key(fields.get("content-type", ""), _told(fields, body)))
+
+
+def body_key(content_type: str, body: bytes) -> str:
+    """The key of a body: its query, as far as it counts."""
+    return _query(content_type, body)[:_MOST_QUERY]
 
 
 def _parted(message: bytes) -> tuple[bytes, bytes, bytes]:

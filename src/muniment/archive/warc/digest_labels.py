@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from base64 import b32decode
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-__all__ = ["sha1_hex", "sha1_label", "sha1_labels", "sha1_of"]
+__all__ = ["digest_key", "sha1_hex", "sha1_label", "sha1_labels", "sha1_of"]
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _LETTERS = _ALPHABET.encode().ljust(256)
@@ -61,6 +62,28 @@ def sha1_labels(digests: Sequence[bytes]) -> list[str]:
 def sha1_hex(label: str) -> str:
     """The forty hexadecimal digits of a digest that is spelled as `sha1_label` does; any other spelling as it is."""
     return f"{int(label[5:].encode().translate(_DIGITS), 32):040x}" if _LABEL.match(label) else label
+
+
+def digest_key(label: str) -> str:
+    """One spelling of a digest: SHA-1 in lower-case hex, others so after their names; what is none as it is.
+
+    The name is a token in any case, the value hexadecimal or base32 in any case (WARC 1.1 §5.8).
+    """
+    name, colon, value = label.strip().rpartition(":")
+    name = name.lower().replace("-", "") if colon else "sha1"
+    try:
+        size = hashlib.new(name, usedforsecurity=False).digest_size
+        read = bytes.fromhex(value) if len(value) == 2 * size else _from_base32(value)
+    except ValueError:
+        return label
+    if len(read) != size or not size:
+        return label
+    return read.hex() if name == "sha1" else f"{name}:{read.hex()}"
+
+
+def _from_base32(text: str) -> bytes:
+    bare = text.rstrip("=")
+    return b32decode(bare + "=" * (-len(bare) % 8), casefold=True)
 
 
 def sha1_of(head: bytes, pieces: Iterable[bytes | memoryview] = ()) -> bytes:

@@ -11,7 +11,7 @@ from muniment.archive.warc.inflate import DamageError, MemberReader
 from muniment.http.chunked import decode
 from muniment.http.head import Head, parse_head
 
-__all__ = ["member_pieces", "plain_pieces", "read_message", "read_record"]
+__all__ = ["member_pieces", "plain_pieces", "read_head", "read_message", "read_record"]
 
 _HEADER_END = b"\r\n\r\n"
 _EMPTY_LINE = re.compile(rb"\n\r?\n")
@@ -65,6 +65,12 @@ def read_message(block: Iterator[bytes]) -> tuple[Head | None, Iterator[bytes]]:
 
     What does not begin with an HTTP status line has no head; all of it is then the body.
     """
+    head, rest = read_head(block)
+    return head, map(bytes, decode(rest)) if head is not None and head.kind == "chunked" else rest
+
+
+def read_head(block: Iterator[bytes]) -> tuple[Head | None, Iterator[bytes]]:
+    """As `read_message`, but the body as it was sent."""
     held = b""
     for piece in block:
         held += piece
@@ -76,8 +82,7 @@ def read_message(block: Iterator[bytes]) -> tuple[Head | None, Iterator[bytes]]:
     head = parse_head(held[: end.end()] if end else held)
     if head is None:
         return None, _rest(held, block)
-    rest = _rest(held[end.end() :] if end else b"", block)
-    return head, map(bytes, decode(rest)) if head.kind == "chunked" else rest
+    return head, _rest(held[end.end() :] if end else b"", block)
 
 
 def _rest(held: bytes, block: Iterator[bytes]) -> Iterator[bytes]:
