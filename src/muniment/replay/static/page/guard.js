@@ -5,7 +5,7 @@
     Node: ["appendChild", "insertBefore", "replaceChild"],
     Element: ["append", "prepend", "after", "before", "replaceWith", "replaceChildren", "insertAdjacentElement", "insertAdjacentHTML", "moveBefore", "setHTML", "setHTMLUnsafe"],
     CharacterData: ["after", "before", "replaceWith"],
-    Document: ["write", "writeln", "open", "append", "prepend", "replaceChildren", "execCommand", "adoptNode", "moveBefore"],
+    Document: ["open", "append", "prepend", "replaceChildren", "execCommand", "adoptNode", "moveBefore"],
     DocumentFragment: ["append", "prepend", "replaceChildren", "moveBefore"],
     ShadowRoot: ["setHTML", "setHTMLUnsafe"],
     Range: ["insertNode", "surroundContents"],
@@ -14,6 +14,8 @@
   const FRAMES = "iframe, frame, object, embed";
   const FILE = `<script src="${location.origin === "null" ? self.parent.location.origin : location.origin}/before.js"></script>`;
   const guarded = new WeakSet();
+  const TAG = /<(?=[a-z])/gi;
+  const FRAME = /<(?:i?frame|object|embed)/i;
   const { apply } = Reflect;
 
   /** Guard every window below one that can be reached. */
@@ -49,8 +51,10 @@
     for (const [kind, names] of Object.entries(SETTERS)) {
       for (const name of names) replaceSetter(window[kind]?.prototype, name, around);
     }
+    write(window);
     frames(window);
     watch(window);
+    documents(window);
   }
 
   function replaceMethod(prototype, name, around) {
@@ -87,6 +91,52 @@
     return made;
   }
   const natives = { replaceChild: Node.prototype.replaceChild };
+
+  /** What is written at once comes in pieces, so that frames are guarded before the script behind them runs. */
+  function write(window) {
+    const piecewise = window.Document.prototype.write;
+    for (const name of ["write", "writeln"]) {
+      const below = window.Document.prototype[name];
+      window.Document.prototype[name] = named(function (...given) {
+        const text = given.map(String).join("");
+        const pieces = FRAME.test(text) || window.length ? text.split(TAG) : [text];
+        pieces.forEach((piece, at) => {
+          (at < pieces.length - 1 ? piecewise : below).call(this, at ? `<${piece}` : piece);
+          sweep(window);
+        });
+      }, name);
+    }
+  }
+
+  /** Documents that a script makes as text begin with this file: those of `srcdoc` and of addresses with `javascript:`. */
+  function documents(window) {
+    const page = { policy: null };
+    const own = window.trustedTypes;
+    if (!own || own.defaultPolicy) return;
+    const made = own.createPolicy("default", {
+      createHTML: (text, kind, sink) => {
+        const given = page.policy ? String(page.policy.createHTML(text, kind, sink)) : text;
+        return sink === "HTMLIFrameElement srcdoc" && !given.startsWith(FILE) ? FILE + given : given;
+      },
+      createScript: (text, kind, sink) => {
+        const given = page.policy ? String(page.policy.createScript(text, kind, sink)) : text;
+        return sink === "Location href" ? scripted(given) : given;
+      },
+      createScriptURL: (text, kind, sink) => (page.policy ? String(page.policy.createScriptURL(text, kind, sink)) : text),
+    });
+    const { createPolicy } = own;
+    Object.defineProperty(own, "createPolicy", { value: (name, rules) => {
+      const policy = createPolicy.call(own, name === "default" ? "page" : name, rules);
+      if (name === "default") page.policy = policy;
+      return policy;
+    } });
+    return made;
+  }
+
+  /** The script of an address, whose text, if it gives one, becomes a document. */
+  function scripted(text) {
+    return `((made) => typeof made === "string" ? ${JSON.stringify(FILE)} + made : made)((0, eval)(${JSON.stringify(text)}))`;
+  }
 
   /** Frames: their windows are guarded where they are asked for, and documents of theirs begin with this file. */
   function frames(window) {

@@ -22,9 +22,10 @@
     const file = JSON.stringify(`${location.origin}/worker.js`);
     const text = textOf(url);
     const setup = SETUP.exec(text);
-    const first = module
+    const typed = "self.trustedTypes?.createPolicy('default', { createHTML: (text) => text, createScript: (text) => text, createScriptURL: (text) => text });";
+    const first = typed + (module
       ? `import ${file}; ${setup ? `import ${JSON.stringify(setup[1])}; ` : ""}self.munimentLocation(${place}); ${setup ? `new WBWombat(${setup[2]});` : ""}`
-      : `self.importScripts(${file}); self.munimentLocation(${place});`;
+      : `self.importScripts(${file}); self.munimentLocation(${place});`);
     return createObjectURL(new Blob([first + (module ? text.replace(SETUP, "") : text)], { type: "text/javascript" }));
   }
 

@@ -7,6 +7,9 @@
   const DOCUMENTS = new Set(["document", "iframe", "frame", "fencedframe", "object", "embed"]);
   const FRAMED = new Set(["mp_", "if_", "fr_"]);
   const BODIES = new Set(["POST", "PUT", "PATCH", "DELETE"]);
+  /** Texts that become documents or scripts of a page pass the guard in it; documents without it run no scripts. */
+  const TYPED = "require-trusted-types-for 'script'";
+  const UNSCRIPTED = "script-src 'none'";
   const listen = self.addEventListener.bind(self);
 
   /** What wabac.js finds where it looks for a database: one that never opens. */
@@ -82,8 +85,15 @@
       return moved(`/at/${time}id_/${url}`);
     }
     const request = await asSeen(event, mod);
+    const framed = DOCUMENTS.has(destination);
     const made = await engine.getResponseFor(request, event);
-    return finished(await MUNIMENT.mended(made, { url, mod, destination, framed: DOCUMENTS.has(destination) }));
+    const answer = finished(await MUNIMENT.mended(made, { url, mod, destination, framed }));
+    if (framed) answer.headers.append("Content-Security-Policy", isPage(answer) ? TYPED : UNSCRIPTED);
+    return answer;
+  }
+
+  function isPage(answer) {
+    return /^text\/html\b/i.test(answer.headers.get("content-type") ?? "text/html");
   }
 
   /** An address of the content's origin that was not rewritten: it is the page's own, or nothing. */
