@@ -25,11 +25,12 @@ from muniment.replay.worker_pages import over_page, starting_page
 
 __all__ = ["Content"]
 
-_WORKER_FILES = tuple(f"worker/{name}.js" for name in ("module_scope", "modules", "workers", "mended", "sw"))
+_WORKER_PARTS = ("texts", "documents", "module_scope", "modules", "import_maps", "workers", "mended", "sw")
+_WORKER_FILES = tuple(f"worker/{name}.js" for name in _WORKER_PARTS)
 _SCRIPTS = {
     "/start.js": ("start.js",),
     "/worker.js": ("page/worker.js",),
-    "/before.js": ("page/guard.js", "page/cookies.js", "page/workers.js"),
+    "/before.js": ("page/guard.js", "page/cookies.js", "page/workers.js", "page/inline_modules.js"),
     "/after.js": ("page/listeners.js", "page/report.js"),
 }
 _JAVASCRIPT = "text/javascript; charset=utf-8"

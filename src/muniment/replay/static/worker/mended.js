@@ -13,11 +13,12 @@ MUNIMENT.mended = (() => {
     if (!(script || page) || !response.ok || !response.body) return response;
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (bytes.length > MOST) return remade(response, bytes);
-    let text = fromBytes(bytes);
+    let text = MUNIMENT.texts.from(bytes);
     const url = asciiString(about.url);
     text = MUNIMENT.modules(text, url, page ? endOfScript : (whole) => whole.length);
+    if (page) text = MUNIMENT.importMaps(text, about);
     if (WORKERS.has(about.destination)) text = MUNIMENT.workerPrelude(text, about) + text;
-    return remade(response, toBytes(text));
+    return remade(response, MUNIMENT.texts.to(text));
   }
 
   function endOfScript(text, from) {
@@ -27,18 +28,6 @@ MUNIMENT.mended = (() => {
 
   function asciiString(text) {
     return JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  }
-
-  function fromBytes(bytes) {
-    let text = "";
-    for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode.apply(null, bytes.subarray(at, at + 8192));
-    return text;
-  }
-
-  function toBytes(text) {
-    const bytes = new Uint8Array(text.length);
-    for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
-    return bytes;
   }
 
   function remade(response, body) {

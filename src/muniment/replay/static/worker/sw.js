@@ -87,7 +87,7 @@
     const request = await asSeen(event, mod);
     const framed = DOCUMENTS.has(destination);
     const made = await engine.getResponseFor(request, event);
-    const answer = finished(await MUNIMENT.mended(made, { url, mod, destination, framed }));
+    const answer = finished(await MUNIMENT.mended(made, { url, mod, time, destination, framed }));
     if (framed) answer.headers.append("Content-Security-Policy", isPage(answer) ? TYPED : UNSCRIPTED);
     return answer;
   }
@@ -146,8 +146,9 @@
     headers.set("x-muniment-as", seen.destination || "fetch");
     const given = { method: seen.method, headers, redirect: "manual", cache: "no-store" };
     if (BODIES.has(seen.method)) given.body = await seen.clone().arrayBuffer();
-    const response = await asked(`/raw/${request.timestamp}/${request.url}`, given);
+    let response = await asked(`/raw/${request.timestamp}/${request.url}`, given);
     if (!response.headers.has("x-redirect-status")) return finished(response); // a page of ours, or an error
+    if (DOCUMENTS.has(seen.destination)) response = await MUNIMENT.documents(response);
     const kind = await archived;
     return kind.fromResponse({ url: request.url, response, date: new Date(), noRW: false, isLive: false, archivePrefix: "/raw/" });
   }
