@@ -85,12 +85,6 @@ class Catalog:
         order = f"ORDER BY NOT whole, abs(taken - $at), place, pos LIMIT {_MOST}"
         return self._rows(f"{_SELECT} WHERE {test} {order}", url=url, at=at)
 
-    def entry(self, place: int, offset: int, at: int) -> Entry | None:
-        """The capture at a place."""
-        sql = f"{_SELECT} WHERE taken = $at AND place = $place AND pos = $offset LIMIT 1"
-        found = self._rows(sql, at=at, place=place, offset=offset)
-        return found[0] if found else None
-
     def all_of(self, url: str, most: int = 500) -> list[Entry]:
         """The captures of a page, in either scheme and any spelling, oldest first; by HEAD if there are no others."""
         self._intake.refresh()

@@ -5,24 +5,23 @@ from __future__ import annotations
 import asyncio
 import http.client
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
-from itertools import chain
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from muniment.http.head import Head
+from muniment.archive.export.request_bodies import MOST_BODY
 from muniment.model.exchange import RequestOutcome
 from muniment.proxy.answerer import AnswerTaker, ProxyRequest, TunnelEnd
-from muniment.replay.absences import Absences, loop_of
+from muniment.replay.absences import Absences
 from muniment.replay.addresses import AT_PATH, url_of
-from muniment.replay.catalog import Catalog, Entry
-from muniment.replay.front import Front, notes_of
+from muniment.replay.answers import Absence, Answer, Answers, ArchiveRequest, Chosen, archive_request
+from muniment.replay.choice import Entry
+from muniment.replay.exact_times import ShownTimes
+from muniment.replay.front import Front
 from muniment.replay.pages import noted_page, told_page
-from muniment.replay.ranges import part_of, wanted_range
-from muniment.replay.records import Message, RecordError, kept_lines, message_of
-from muniment.replay.url_keys import http_date, micros_of
+from muniment.replay.url_keys import http_date
 
 __all__ = ["ExactAnswers"]
 
@@ -31,9 +30,10 @@ _DROPPED = re.compile(
     rb"transfer-encoding|upgrade)[ \t]*:"
 )
 """What belongs to one connection, or would have the browser show a page of another time from its cache."""
+_NO_CODINGS = re.compile(r"(?:^|,)\s*\*\s*;\s*q=0(?:\.0*)?\s*(?:,|$)")
+"""Of an Accept-Encoding (RFC 9110 §12.5.3)."""
 _CORS = re.compile(rb"(?i)access-control-allow-(?:origin|credentials)[ \t]*:")
 _BODILESS = frozenset({204, 205, 304})
-_AT_ONCE = 8 << 20
 _PATIENCE_S = 60
 _NO_SOCKETS = "not-archived: websockets are not in archives"
 
@@ -58,16 +58,19 @@ class _Reply(Struct, frozen=True):
 
 
 class ExactAnswers:
-    """An `Answerer` for one browser: the captures nearest to the time that was chosen on the front."""
+    """An `Answerer` for one browser: captures of the time that was chosen on the front, and of the pages' own times."""
 
-    def __init__(self, catalog: Catalog, front: Front, address: str, absences: Absences) -> None:
-        self._catalog, self._pages, self._front, self._absences = catalog, front, urlsplit(address), absences
+    def __init__(self, answers: Answers, front: Front, address: str, absences: Absences) -> None:
+        self._answers, self._pages, self._front, self._absences = answers, front, urlsplit(address), absences
+        self._times = ShownTimes()
 
     async def answer(self, request: ProxyRequest, taker: AnswerTaker) -> RequestOutcome:
         """Answer from the archive, or from our own pages."""
-        if request.body is not None:
-            request.body.close()
-        reply = await asyncio.to_thread(self._reply, request)
+        try:
+            reply = await asyncio.to_thread(self._reply, request)
+        finally:
+            if request.body is not None:
+                request.body.close()
         await _send(reply, taker, with_body=request.method != "HEAD" and reply.status not in _BODILESS)
         return RequestOutcome(status=reply.status)
 
@@ -83,8 +86,6 @@ class ExactAnswers:
         asked = urlsplit(request.url)
         if (asked.scheme, asked.netloc) == (self._front.scheme, self._front.netloc):
             return self._own_page(request)
-        if request.method == "OPTIONS":
-            return _Reply(204, _allowed(request), iter(()), 0)
         return self._archived(request)
 
     # -- our own pages
@@ -96,10 +97,11 @@ class ExactAnswers:
         found = AT_PATH.fullmatch(request.target)
         if found and found[1] == "at" and found[2] != "*":
             url = url_of(found[4])
-            entry, loosely = self._catalog.nearest(url, micros_of(found[2])) if url else (None, False)
-            if entry is not None:
-                self._pages.chosen = entry.at
-                return _opened(entry, notes_of(entry, url, loosely))
+            chosen = self._answers.chosen(archive_request(url, found[2])) if url else None
+            if isinstance(chosen, Chosen):
+                self._pages.chosen = chosen.entry.at
+                self._times.open(chosen.entry.url, chosen.entry.at)
+                return _opened(chosen.entry, chosen.notes)
         return self._from_server(request)
 
     def _from_server(self, request: ProxyRequest) -> _Reply:
@@ -118,20 +120,30 @@ class ExactAnswers:
     # -- archived ones
 
     def _archived(self, request: ProxyRequest) -> _Reply:
-        entry, _ = self._catalog.nearest(request.url, self._pages.chosen)
-        if entry is None:
-            if "text/html" not in request.header("accept"):
-                return _text(404, "Not in this archive.\n", "text/plain")
-            return _text(404, self._absences.text_of(request.url))
-        if loop := loop_of(self._catalog, entry):
-            return _text(508, told_page("A circle of redirects", entry.url, loop))
-        try:
-            return _recorded(request, entry, message_of(self._catalog, entry))
-        except RecordError as problem:
-            return _text(404, told_page("The capture cannot be shown", entry.url, f"{problem}."))
+        moment = self._times.wanted(request, self._pages.chosen)
+        asked = ArchiveRequest(
+            url=request.url,
+            at=moment.at,
+            pinned=moment.pinned,
+            method=request.method,
+            body=request.body.payload(MOST_BODY) if request.body is not None else b"",
+            content_type=request.header("content-type"),
+            byte_range=request.header("range"),
+        )
+        answer = self._answers.answer(asked, coded=_takes_codings(request))
+        if not isinstance(answer, Absence):
+            self._times.answered(request, moment, answer)
+            return _recorded(request, answer)
+        if request.method == "OPTIONS" and request.header("origin"):
+            return _Reply(204, _allowed(request), iter(()), 0)
+        if answer.kind != "not-archived":
+            return _text(answer.status, told_page(answer.title, answer.url, answer.text))
+        if "text/html" not in request.header("accept"):
+            return _text(404, "Not in this archive.\n", "text/plain")
+        return _text(404, self._absences.text_of(request.url))
 
 
-def _opened(entry: Entry, notes: list[str]) -> _Reply:
+def _opened(entry: Entry, notes: Sequence[str]) -> _Reply:
     """The way to a page: what a banner would say of it comes first, since the page itself has none."""
     if notes:
         return _text(200, noted_page(entry, notes), policy="default-src 'none'; style-src 'self'")
@@ -142,41 +154,21 @@ def _opened(entry: Entry, notes: list[str]) -> _Reply:
 _LENGTHS = re.compile(rb"(?i)(?:content-length|transfer-encoding|connection)[ \t]*:")
 
 
-def _recorded(request: ProxyRequest, entry: Entry, message: Message) -> _Reply:
-    head = message.head
+def _recorded(request: ProxyRequest, answer: Answer) -> _Reply:
+    cross = bool(request.header("origin"))
     lines = [
-        *(line for line in kept_lines(head, _DROPPED) if not (request.header("origin") and _CORS.match(line))),
+        *(line for line in answer.lines if not _DROPPED.match(line) and not (cross and _CORS.match(line))),
         *_allowed(request),
         b"Cache-Control: no-store",
-        f"Memento-Datetime: {http_date(entry.at)}".encode(),
+        f"Memento-Datetime: {http_date(answer.entry.at)}".encode(),
+        *(f"Muniment-Note: {note}".encode("latin-1", "replace") for note in answer.notes),
     ]
-    pieces, length = _measured(message, entry)
-    asked = request.header("range")
-    if asked and length is not None and head.status == 200 and not _coded(head):
-        wanted = wanted_range(asked, length)
-        if wanted is not None and wanted.start == wanted.stop:
-            return _Reply(416, [b"Content-Range: bytes */%d" % length], iter(()), 0)
-        if wanted is not None:
-            lines.append(b"Content-Range: bytes %d-%d/%d" % (wanted.start, wanted.stop - 1, length))
-            return _Reply(206, lines, part_of(pieces, wanted), wanted.stop - wanted.start)
-    return _Reply(head.status, lines, pieces, length, _reason_of(head))
+    return _Reply(answer.status, lines, answer.pieces, answer.length, answer.reason.encode("latin-1"))
 
 
-def _measured(message: Message, entry: Entry) -> tuple[Iterator[bytes], int | None]:
-    """The payload and its length, which is that of what is there: a small one is read, a large one is reported."""
-    held: list[bytes] = []
-    size = 0
-    for piece in message.payload:
-        held.append(piece)
-        size += len(piece)
-        if size > _AT_ONCE:
-            told = message.head.lengths[0] if entry.whole and message.head.kind == "length" else None
-            return chain(held, message.payload), told
-    return iter(held), size
-
-
-def _coded(head: Head) -> bool:
-    return any(name == "content-encoding" and value.strip().lower() != "identity" for name, value in head.headers)
+def _takes_codings(request: ProxyRequest) -> bool:
+    """Content codings may stay: players that ask for ranges refuse them."""
+    return not _NO_CODINGS.search(request.header("accept-encoding"))
 
 
 def _allowed(request: ProxyRequest) -> list[bytes]:
@@ -208,10 +200,6 @@ def _reason(status: int) -> bytes:
         return HTTPStatus(status).phrase.encode()
     except ValueError:
         return b"Unknown"
-
-
-def _reason_of(head: Head) -> bytes:
-    return head.raw.split(b"\n", 1)[0].strip().partition(b" ")[2].lstrip()[4:]
 
 
 async def _send(reply: _Reply, taker: AnswerTaker, *, with_body: bool) -> None:

@@ -10,6 +10,7 @@ from muniment.proxy.events import PageOwner
 from muniment.proxy.page_proxy import PageProxy
 from muniment.replay.absences import Absences
 from muniment.replay.addresses import Addresses
+from muniment.replay.answers import Answers
 from muniment.replay.exact_answers import ExactAnswers
 from muniment.replay.exact_browser import ExactBrowser, browser_program, held_flags
 from muniment.replay.front import Front
@@ -31,7 +32,7 @@ def show_exactly(plan: ReplayPlan) -> None:
     absences = Absences(plan.catalog, plan.directories, front)
     own = Front(plan.catalog, plan.name, Addresses(front, ""), absences, exact=True)
     own.chosen = micros_of(plan.options.at)
-    answerer = ExactAnswers(plan.catalog, own, front, absences)
+    answerer = ExactAnswers(Answers(plan.catalog), own, front, absences)
     site = ReplaySite({f"{host}:{port}": own.answer})
     asyncio.run(_serve(plan, front, answerer, ReplayServer(site, [plan.listening]), program))
 

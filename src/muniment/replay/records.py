@@ -13,16 +13,13 @@ from muniment.archive.warc.digest_labels import digest_key
 from muniment.archive.warc.grammar import RecordHeader
 from muniment.archive.warc.inflate import DamageError
 from muniment.archive.warc.stored import read_message, read_record
-from muniment.clock import iso_us
 from muniment.http.head import Head
 from muniment.model.url import normalise
 from muniment.replay.catalog import Catalog
 from muniment.replay.choice import Entry, original_of
 
-__all__ = ["Message", "RecordError", "kept_lines", "message_of", "request_body", "response_record", "stored_record"]
+__all__ = ["Message", "RecordError", "kept_lines", "message_of", "request_body", "stored_record"]
 
-_EMPTY_LINE = b"\r\n"
-_HOP_BY_HOP = re.compile(rb"(?i)(?:transfer-encoding|content-length)[ \t]*:")
 _OF_NOTHING = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
 """The digest of no payload, which many captures have and none stands for another by."""
 
@@ -130,38 +127,6 @@ def _made_head(header: RecordHeader) -> Head:
     kind = header.get("content-type") or "application/octet-stream"
     raw = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode("latin-1", "replace")
     return Head(raw, 200, (("content-type", kind),), "close", (), keep_alive=False)
-
-
-def response_record(entry: Entry, message: Message) -> Iterator[bytes]:
-    """A whole response record for the rewriter: a head without transfer coding, and the payload.
-
-    Its length is not known before the payload was read: readers go to the end of the stream.
-    """
-    head = _plain_head(message.head)
-    payload = b"".join(message.payload) if not _is_large(message) else None
-    length = f"Content-Length: {len(head) + len(payload)}\r\n" if payload is not None else ""
-    yield (
-        f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\n"
-        f"WARC-Date: {iso_us(entry.at)[:19]}Z\r\nWARC-Target-URI: {entry.url}\r\n"
-        f"Content-Type: application/http; msgtype=response\r\n{length}\r\n"
-    ).encode("utf-8", "replace")
-    yield head
-    if payload is not None:
-        yield payload
-        yield b"\r\n\r\n"
-    else:
-        yield from message.payload
-
-
-def _is_large(message: Message) -> bool:
-    return any(length > 8 << 20 for length in message.head.lengths)
-
-
-def _plain_head(head: Head) -> bytes:
-    status, kept = head.raw.split(b"\n", 1)[0].rstrip(b"\r"), kept_lines(head, _HOP_BY_HOP)
-    if head.lengths:
-        kept.append(b"Content-Length: %d" % head.lengths[0])
-    return b"\r\n".join([status, *kept, b"", b""])
 
 
 def kept_lines(head: Head, dropped: re.Pattern[bytes]) -> list[bytes]:
