@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from muniment.archive.export.request_bodies import WITH_BODY, body_key
+from muniment.archive.warc.request_bodies import WITH_BODY, body_key
 from muniment.clock import iso_us
 from muniment.extract.headers import redirect_reference
 from muniment.http.redirects import REDIRECTS

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from msgspec import Struct
 
-from muniment.archive.export.request_bodies import WITH_BODY
+from muniment.archive.warc.request_bodies import WITH_BODY
 from muniment.replay.ranges import BodyPart
 from muniment.replay.url_keys import loose_key, spelled
 

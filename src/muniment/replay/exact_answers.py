@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from muniment.archive.export.request_bodies import MOST_BODY
+from muniment.archive.warc.request_bodies import MOST_BODY
 from muniment.model.exchange import RequestOutcome
 from muniment.proxy.answerer import AnswerTaker, ProxyRequest, TunnelEnd
 from muniment.replay.absences import Absences

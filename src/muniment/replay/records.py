@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from muniment.archive.export.request_bodies import WITH_BODY, posted_request
 from muniment.archive.warc.digest_labels import digest_key
 from muniment.archive.warc.grammar import RecordHeader
 from muniment.archive.warc.inflate import DamageError
+from muniment.archive.warc.request_bodies import WITH_BODY, posted_request
 from muniment.archive.warc.stored import read_message, read_record
 from muniment.http.head import Head
 from muniment.model.url import normalise

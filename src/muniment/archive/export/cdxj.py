@@ -19,9 +19,9 @@ from typing import IO
 
 import pyarrow as pa
 
-from muniment.archive.export.request_bodies import POSTED, PostedRequest, posted_request
 from muniment.archive.export.surt import surt
 from muniment.archive.warc.inflate import DamageError
+from muniment.archive.warc.request_bodies import POSTED, PostedRequest, posted_request
 from muniment.archive.warc.stored import member_pieces
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN

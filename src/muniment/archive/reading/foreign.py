@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 from msgspec import Struct, structs
 
-from muniment.archive.export.request_bodies import WITH_BODY, PostedRequest, request_in
 from muniment.archive.reading.containers import Container
 from muniment.archive.warc.digest_labels import digest_key
 from muniment.archive.warc.grammar import RecordHeader
 from muniment.archive.warc.inflate import DamageError, MemberReader
+from muniment.archive.warc.request_bodies import WITH_BODY, PostedRequest, request_in
 from muniment.archive.warc.stored import read_head, read_record
 from muniment.extract.headers import redirect_reference
 from muniment.http.chunked import ChunkWalker
