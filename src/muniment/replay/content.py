@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
@@ -30,7 +31,7 @@ _WORKER_FILES = tuple(f"worker/{name}.js" for name in _WORKER_PARTS)
 _SCRIPTS = {
     "/start.js": ("start.js",),
     "/worker.js": ("page/worker.js",),
-    "/before.js": ("page/guard.js", "page/cookies.js", "page/workers.js", "page/inline_modules.js"),
+    "/before.js": ("page/guard.js", "page/over.js", "page/cookies.js", "page/workers.js", "page/inline_modules.js"),
     "/after.js": ("page/listeners.js", "page/report.js"),
 }
 _JAVASCRIPT = "text/javascript; charset=utf-8"
@@ -47,10 +48,12 @@ class Content:
 
     def __init__(self, answers: Answers, where: Addresses, absences: Absences, wabac: Wabac) -> None:
         self._answers, self._where, self._absences, self._wabac = answers, where, absences, wabac
+        self._name = urlsplit(where.content).netloc
+        """What the worker knows this replay by."""
 
     async def answer(self, request: Request, path: str, query: str) -> Response:
         """One request."""
-        headers = content_headers(self._where.front)
+        headers = {**content_headers(self._where.front), "X-Muniment-Replay": self._name}
         given = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.raw}
         if given.get("service-worker") and (path != "/sw.js" or query):
             return PlainTextResponse("Archived pages have no service workers here.\n", 403, headers)
@@ -74,6 +77,7 @@ class Content:
         if query:
             return PlainTextResponse("The worker of this archive has no such address.\n", 403, worker_headers())
         told = {
+            "replay": self._name,
             "front": self._where.front,
             "policy": content_headers(self._where.front)["Content-Security-Policy"],
             "headers": shown_headers(self._where.front),

@@ -35,7 +35,7 @@
 
   /** The one collection: what our server has. */
   function open(engine) {
-    const store = { getResource: recorded, getAllPages: async () => [], delete: async () => {} };
+    const store = { getResource: kept, getAllPages: async () => [], delete: async () => {} };
     const config = { root: true, sourceUrl: "", decode: false, extraConfig: { noPostToGet: true, csp: MUNIMENT.policy } };
     const made = engine.collections._createCollection({ name: "at", store, config });
     engine.replayPrefix = made.prefix = `${ORIGIN}/at/`;
@@ -65,12 +65,11 @@
     if (url.origin !== ORIGIN) return said(404, "Archived pages reach their own origin alone.\n");
     const served = engine.staticData.get(ORIGIN + url.pathname);
     if (served) return finished(new Response(served.content, { headers: { "Content-Type": served.type } }));
-    if (MUNIMENT.files.includes(url.pathname)) return asked(event.request);
     const found = AT.exec(url.pathname + url.search);
     try {
       return await (found ? replayed(event, found) : strayed(event, url));
     } catch (problem) {
-      return problem instanceof Ended ? ended(event) : said(502, `This cannot be rewritten: ${problem}\n`);
+      return problem instanceof Ended ? ended(event, found) : said(502, `This cannot be rewritten: ${problem}\n`);
     }
   }
 
@@ -87,6 +86,7 @@
     const request = await asSeen(event, mod);
     const framed = DOCUMENTS.has(destination);
     const made = await engine.getResponseFor(request, event);
+    if (request.problem) throw request.problem;
     const answer = finished(await MUNIMENT.mended(made, { url, mod, time, destination, framed }));
     if (framed) answer.headers.append("Content-Security-Policy", isPage(answer) ? TYPED : UNSCRIPTED);
     return answer;
@@ -98,6 +98,7 @@
 
   /** An address of the content's origin that was not rewritten: it is the page's own, or nothing. */
   async function strayed(event, url) {
+    if (MUNIMENT.files.includes(url.pathname) || DOCUMENTS.has(event.request.destination)) return asked(event.request);
     const page = AT.exec(address(await pageOf(event)));
     if (!page) return said(404, "Only archived pages are here.\n");
     const meant = new URL(url.pathname + url.search, page[3]);
@@ -134,6 +135,16 @@
     return url.startsWith(ORIGIN) ? url.slice(ORIGIN.length).replace(/#.*/s, "") : "";
   }
 
+  /** What our server has; wabac.js would take a problem for a page that is not archived, so it is kept for later. */
+  async function kept(request) {
+    try {
+      return await recorded(request);
+    } catch (problem) {
+      request.request.problem = problem;
+      return said(502, "");
+    }
+  }
+
   /** What our server has for a request, in the form of wabac.js. */
   async function recorded(request) {
     const seen = request.request;
@@ -142,7 +153,7 @@
       if (seen.headers.has(name)) headers.set(name, seen.headers.get(name));
     }
     if (seen.range) headers.set("range", seen.range);
-    headers.set("x-muniment-page", encodeURI(decodeURI(address(seen.referrer))));
+    headers.set("x-muniment-page", address(seen.referrer));
     headers.set("x-muniment-as", seen.destination || "fetch");
     const given = { method: seen.method, headers, redirect: "manual", cache: "no-store" };
     if (BODIES.has(seen.method)) given.body = await seen.clone().arrayBuffer();
@@ -155,18 +166,19 @@
 
   class Ended extends Error {}
 
+  /** An answer of our server. Another one may answer at its port when it is gone. */
   async function asked(...question) {
-    try {
-      return await self.fetch(...question);
-    } catch {
-      throw new Ended();
-    }
+    const response = await self.fetch(...question).catch(() => null);
+    if (response?.headers.get("x-muniment-replay") !== MUNIMENT.replay) throw new Ended();
+    return response;
   }
 
   /** Nothing answers: the replay is over, and this worker and what pages have stored go with it. */
-  async function ended(event) {
+  async function ended(event, archived) {
     await self.registration.unregister();
     for (const name of await self.caches.keys()) await self.caches.delete(name);
+    for (const client of await self.clients.matchAll({ includeUncontrolled: true })) client.postMessage("muniment-over");
+    if (!archived) return self.fetch(event.request);
     if (!DOCUMENTS.has(event.request.destination)) return Response.error();
     const headers = { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": MUNIMENT.policy };
     return new Response(MUNIMENT.over, { status: 503, headers });
