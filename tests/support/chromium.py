@@ -180,6 +180,17 @@ class BrowserPage:
         """Run no scripts from the next document on."""
         self._call("Emulation.setScriptExecutionDisabled", {"value": True})
 
+    def before_documents(self, script: str) -> None:
+        """Run a script before those of each document of this process that is opened from now on."""
+        self._call("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+
+    def frame_text(self) -> str:
+        """The text of the first frame, which is of this process."""
+        frame = self._call("Page.getFrameTree")["frameTree"]["childFrames"][0]["frame"]["id"]
+        world = self._call("Page.createIsolatedWorld", {"frameId": frame})["executionContextId"]
+        asked = {"expression": "document.body?.innerText ?? ''", "contextId": world, "returnByValue": True}
+        return str(self._call("Runtime.evaluate", asked)["result"]["value"])
+
     def press(self, key: str) -> None:
         """Press a key and let go of it."""
         pressed = {"key": key, "windowsVirtualKeyCode": 27 if key == "Escape" else 0}

@@ -10,7 +10,7 @@
     const inner = WRAPPED.exec(text)?.[1];
     const page = /^(.*?\/at\/\d+)[a-z]*_?\/(.+)$/s.exec(baseOf.call(document));
     if (inner === undefined || !page || !STATIC.test(inner)) return text;
-    const names = NAMES.filter((name) => !new RegExp(`(?:\\b(?:function|class|var|let|const|as|import)\\s+|[,{[]\\s*)${name}\\b`).test(inner));
+    const names = NAMES.filter((name) => !new RegExp(`(?:\\b(?:function|class|var|let|const|as|import)\\s+|[,{[]\\s*)${name}\\s*(?:[=,;}\\]({\\n]|from\\b|$)`).test(inner));
     const whole = (found, before, quote, address) => `${before}${quote}${page[1]}esm_/${new URL(address, page[2]).href}${quote}`;
     return `import { ${names.join(", ")} } from "${page[1]}mp_/__wb_module_decl.js";\n${inner.replace(ADDRESS, whole)}`;
   }

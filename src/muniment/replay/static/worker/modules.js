@@ -7,7 +7,7 @@ MUNIMENT.modules = (() => {
 
   /** Whether a name may be declared: it stands where declarations have one. */
   function mayDeclare(text, name) {
-    return new RegExp(`(?:\\b(?:function|class|var|let|const|as|import)\\b[\\s*]*|[,{[\\n]\\s*|\\.\\.\\.)${name}\\s*(?:[=,;}\\]({\\n]|in\\b|of\\b|from\\b|extends\\b)`).test(text);
+    return new RegExp(`(?:\\b(?:function|class|var|let|const|as|import)\\b[\\s*]*|[,{[\\n]\\s*|\\.\\.\\.)${name}\\s*(?:[=,;}\\]({\\n]|in\\b|of\\b|from\\b|extends\\b|$)`).test(text);
   }
 
   function mended(text, names, from, url) {
