@@ -1,4 +1,4 @@
-"""What wabac.js leaves to be mended, seen in Chromium: modules, workers, cookies, listeners, frames, the end of a replay."""
+"""What wabac.js leaves to be mended, seen in Chromium: modules, workers, cookies, listeners, frames, the end."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_page_whose_replay_is_over_clears_what_it_stored(shown: Shown, browser
     first.end(signal.SIGKILL)
     with Replay(shown.cwd, "out", "--port", first.front.rsplit(":", 1)[1]) as second:
         frame.run("void document.querySelector('a').click()")
-        assert frame.wait("document.querySelector('h1')?.textContent") == "This replay has ended"
+        frame.wait("document.querySelector('h1')?.textContent === 'This replay has ended'")
         assert frame.run("localStorage.length") == 0
         frame.wait("navigator.serviceWorker.getRegistrations().then((all) => all.length === 0)")
         page.goto(f"{second.front}/at/2026/{shown.url}")
