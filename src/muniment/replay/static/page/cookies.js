@@ -1,4 +1,5 @@
-// `document.cookie`: browsers keep none for frames of another site, so that these are kept in the tab, for each archived host.
+// `document.cookie`: browsers keep none for frames of another site, so that these are kept in the tab, for each archived
+// host (the kind of conifer 315).
 (() => {
   const host = () => {
     const found = /\/at\/\d+[a-z]*_?\/(?:blob:[^/]*\/)?[a-z]+:\/\/([^/:?#]+)/i.exec(location.href);

@@ -1,4 +1,5 @@
-// Modules that a script inserts as text: wombat wraps them as classic scripts, in which nothing can be imported.
+// Modules that a script inserts as text: wombat wraps them as classic scripts, in which nothing can be imported (the kind of
+// wombat 116).
 (() => {
   const WRAPPED = /^var _____WB\$wombat\$assign\$function_____ = [^]*?\n\{\n(?:let \w+ = _____WB[^\n]*\n)*\{\n([^]*)\n\n\}\}(?:;document\.close\(\);)?$/;
   const STATIC = /(?:^|[;}\n])\s*(?:import\s*[\w${*"']|export\s*[\w${*])/;

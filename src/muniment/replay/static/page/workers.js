@@ -1,4 +1,5 @@
-// Workers from blobs: `location` has the origin of the page, and a module imports what wombat has a script import.
+// Workers from blobs: `location` has the origin of the page, and a module imports what wombat has a script import
+// (wabac.js 274).
 (() => {
   const Native = self.Worker;
   if (!Native) return;

@@ -1,5 +1,6 @@
 // Documents before wabac.js reads them: XHTML as HTML, and links of pages in older encodings escaped as browsers do it,
-// the path in UTF-8 and the query in the page's own encoding (URL standard, query state). wabac.js reads both as UTF-8.
+// the path in UTF-8 and the query in the page's own encoding (URL standard, query state). wabac.js reads both as UTF-8
+// (wabac.js 60, pywb 361).
 "use strict";
 MUNIMENT.documents = (() => {
   const MOST = 50 << 20;

@@ -1,4 +1,5 @@
-// Import maps in pages: wabac.js leaves relative addresses, which would name modules twice, here and where they are imported.
+// Import maps in pages: wabac.js leaves relative addresses, which would name modules twice, here and where they are
+// imported (wabac.js 168 and wombat 141 brought maps, without this).
 "use strict";
 MUNIMENT.importMaps = (() => {
   const MAP = /(<script\b[^>]*\btype\s*=\s*["']?importmap\b[^>]*>)([^]*?)(?=<\/script)/gi;

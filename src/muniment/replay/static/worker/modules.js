@@ -1,5 +1,5 @@
 // Modules as wabac.js has rewritten them: their own names go before those that it imports, and their address is that of the
-// archived module.
+// archived module. (Names: the kind of wombat 72 and 127, there for classic scripts. `import.meta.url`: no report known.)
 "use strict";
 MUNIMENT.modules = (() => {
   const IMPORT = /import \{ ([\w, ]+) \} from ("[^"]{0,4000}__wb_module_decl\.js");\n/g;

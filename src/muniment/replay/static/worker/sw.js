@@ -145,7 +145,7 @@
     }
   }
 
-  /** What our server has for a request, in the form of wabac.js. */
+  /** What our server has for a request, in the form of wabac.js, whose own store hides statuses above 400 (pywb 999). */
   async function recorded(request) {
     const seen = request.request;
     const headers = new Headers();
