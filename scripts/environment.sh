@@ -126,6 +126,28 @@ pip_install() {
         "$pip_venv/bin/python" -m pip install --quiet --no-build-isolation ${pip_flags:+"$pip_flags"} "$@"
 }
 
+# install_wabac: the wheel that holds wabac.js, alone, in an environment of its own.
+install_wabac() {
+    wabac=$root/.venv-pywb
+    wabac_lock=$root/requirements-pywb.lock
+    if is_ready "$wabac" stamp-wabac "$wabac_lock"; then
+        return 0
+    fi
+    find_python
+    take_lock "$wabac"
+    if ! is_ready "$wabac" stamp-wabac "$wabac_lock"; then
+        say "installing wabac.js into ${wabac##*/} (first run, or requirements have changed)"
+        # what was there may be another version of Python, or pywb with all that it needs
+        rm -rf "$wabac"
+        make_venv "$wabac"
+        : >"$wabac/installing"
+        pip_install "$wabac" --no-compile --no-deps --only-binary :all: --require-hashes -r "$wabac_lock"
+        rm -f "$wabac/installing"
+        fingerprint "$wabac" "$wabac_lock" >"$wabac/stamp-wabac"
+    fi
+    drop_lock
+}
+
 # install_locked VENV STAMP LOCK [PROJECT]: everything of LOCK, and the project itself as an editable package.
 install_locked() {
     build_lock=$root/requirements-build.lock
