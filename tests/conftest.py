@@ -1,4 +1,4 @@
-"""What every test may ask for: the command line, real servers, a replay reader; and that nothing is left running."""
+"""What every test may ask for: the command line, real servers; and that nothing is left running."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import gc
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Any
 import hypothesis
 import psutil
 import pytest
-from tests.support.nginx import Nginx, free_port
+from tests.support.nginx import Nginx
 from tests.support.postgres import Postgres
 from tests.support.redis_server import RedisServer
 from xdist.scheduler import LoadScopeScheduling
@@ -296,47 +295,3 @@ def python_doc_site(python_docs: Path) -> Iterator[Nginx]:
     """nginx serving `python_docs`; its scripts jquery.js and underscore.js are links to elsewhere, as on Debian."""
     with Nginx(python_docs) as server:
         yield server
-
-
-@pytest.fixture
-def pywb(tmp_path: Path) -> Iterator[Callable[[Sequence[Path]], str]]:
-    """`pywb([warc, ...])` → base URL of a replay server; the raw body of a capture is at `{base}/c/{ts}id_/{url}`."""
-    with contextlib.ExitStack() as stack:
-        yield lambda warcs: stack.enter_context(_replay(warcs, tmp_path / f"pywb-{uuid.uuid4().hex[:8]}"))
-
-
-@contextlib.contextmanager
-def _replay(warcs: Sequence[Path], home: Path) -> Iterator[str]:
-    programs = ROOT / ".venv-pywb" / "bin"
-    if not (programs / "wayback").exists():
-        pytest.fail("pywb is missing; scripts/test installs it")
-    home.mkdir()
-    for arguments in (["init", "c"], ["add", "c", *map(str, warcs)]):
-        # Started through its interpreter: the scripts' first lines hold the path where they were installed.
-        command = [str(programs / "python"), str(programs / "wb-manager"), *arguments]
-        done = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=120, check=False)
-        assert done.returncode == 0, f"wb-manager {arguments[0]}: {done.stderr}"
-    port = free_port()
-    command = [str(programs / "python"), str(programs / "wayback"), "-b", "127.0.0.1", "-p", str(port)]
-    with (home / "log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=home, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    try:
-        _wait_for_port(port, server, home / "log")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        try:
-            server.wait(10)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
-
-
-def _wait_for_port(port: int, server: subprocess.Popen[bytes], log: Path, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while server.poll() is None and time.monotonic() < end:
-        with contextlib.suppress(OSError):
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        time.sleep(0.05)
-    pytest.fail(f"pywb did not start: {log.read_text()[-4000:]}")

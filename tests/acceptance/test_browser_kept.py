@@ -1,4 +1,4 @@
-"""What is kept of rendered pages, read by others: pywb, revisits, names that lead inside, a large file."""
+"""What is kept of rendered pages, read by others: a player, revisits, names that lead inside, a large file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,10 @@ from typing import Any
 import psutil
 import pyarrow.parquet as pq
 import pytest
+from tests.support.chromium import Chromium
 from tests.support.logging_site import LoggingSite, plain
 from tests.support.name_server import NameServer
+from tests.support.player import ARCHIVED, PlayerSite
 from tests.support.postgres import Postgres
 from tests.support.script_site import ScriptSite, script_site
 from warc_reading import microseconds, record_at
@@ -58,28 +59,28 @@ def requests_of(muniment: Any, out: Path, url: str) -> dict[str, dict[str, Any]]
     return {one["url"]: one for chain in told["requisites"] for one in chain}
 
 
-def test_pywb_replays_a_page_built_by_scripts(
-    muniment: Any, site: ScriptSite, tmp_path: Path, pywb: Callable[[Sequence[Path]], str]
+def test_another_player_shows_a_page_built_by_scripts(
+    muniment: Any, site: ScriptSite, browser: Chromium, tmp_path: Path
 ) -> None:
     out, url = tmp_path / "out", f"{site.base}/"
     done = muniment("crawl", url, "-o", out, *QUICK, "--level", "0")
     assert done.code == 0, done.stderr
-    base = pywb(sorted(out.glob("*.warc.gz")))
-    when = {row["url"]: datetime.fromtimestamp(row["started_at"] // 10**6, UTC) for row in rows(out)}
+    assert muniment("export", out, "--wacz", "a.wacz", "--quiet").code == 0
+    when = {row["url"]: f"{datetime.fromtimestamp(row['started_at'] // 10**6, UTC):%Y%m%d%H%M%S}" for row in rows(out)}
     needs = [one for one, told in requests_of(muniment, out, url).items() if told["method"] == "GET"]
     assert {f"{site.base}/{path}" for path in ("app.js", "data.json", "red.svg")} <= set(needs)
-    for one in [url, *needs]:
-        path = one.removeprefix(site.base)
-        if path in site.files:
-            with urllib.request.urlopen(f"{base}/c/{when[one]:%Y%m%d%H%M%S}id_/{one}", timeout=60) as replayed:
-                assert replayed.read() == site.files[path][1], one
-    # as a browser asks for it: rewritten, with the script that it runs
-    with urllib.request.urlopen(f"{base}/c/{when[url]:%Y%m%d%H%M%S}mp_/{url}", timeout=60) as replayed:
-        assert b"/app.js" in replayed.read()
-    # the records beside it are found by their names
-    dom = f"urn:dom:{url}"
-    with urllib.request.urlopen(f"{base}/c/{when[dom]:%Y%m%d%H%M%S}id_/{dom}", timeout=60) as replayed:
-        assert b"Hello from scripts" in replayed.read()
+    with PlayerSite(tmp_path / "a.wacz", url) as player:
+        page = browser.page()
+        player.open(page)
+        # as a browser asks for it: rewritten, with the script that it runs
+        page.wait(ARCHIVED + "shown().body.innerText.includes('Hello from scripts and data')")
+        for one in [url, *needs]:
+            path = one.removeprefix(site.base)
+            if path in site.files:
+                assert player.kept(page, when[one], one) == (200, site.files[path][1]), one
+        # the records beside it are found by their names
+        dom = f"urn:dom:{url}"
+        assert b"Hello from scripts" in player.kept(page, when[dom], dom)[1]
 
 
 def test_what_pages_get_again_is_a_revisit(muniment: Any, site: ScriptSite, tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_inspect_counts_exchanges_and_what_was_made_of_them_apart(
     assert 0 not in dict(told["statuses"])
     assert not any(url.startswith("urn:") for _, _, url, _ in told["sample"])
     assert "made of pages in browsers: dom 1 (" in muniment("inspect", out).stdout
-    # pywb's index leads to both, and has the method of what was posted
+    # the index of replay tools leads to both, and has the method of what was posted
     index = muniment("export", out, "--cdxj", "-").stdout
     assert f'"url":"urn:dom:{site.base}/"' in index.replace('": "', '":"')
     assert '"method":"POST"' in index.replace('": "', '":"')

@@ -17,7 +17,7 @@ from tests.support.chromium import Chromium
 from tests.support.disks import fill, small_disk
 from tests.support.gated_site import Answer, GatedSite
 from tests.support.packages import PackageReader
-from tests.support.player import PlayerSite
+from tests.support.player import ARCHIVED, PlayerSite
 
 Muniment = Callable[..., Any]
 SAME = "<p>words that are the same on two pages</p>" * 30
@@ -201,23 +201,6 @@ def test_replayweb_page_shows_it(muniment: Muniment, browser: Chromium, tmp_path
     with PlayerSite(tmp_path / "a.wacz", url) as site:
         page = browser.page()
         page.goto(site.url)
-        page.wait(SHOWN + "shown() && shown().body && shown().body.innerText.includes('Hello')")
+        page.wait(ARCHIVED + "shown() && shown().body && shown().body.innerText.includes('Hello')")
         # the style sheet is a capture, too
-        page.wait(SHOWN + "getComputedStyle(shown().body).backgroundColor === 'rgb(0, 255, 0)'")
-
-
-SHOWN = """
-function shown() {
-  const all = [];
-  const walk = (root) => {
-    for (const one of root.querySelectorAll("*")) {
-      if (one.shadowRoot) walk(one.shadowRoot);
-      if (one.tagName === "IFRAME" && one.contentDocument) { all.push(one); walk(one.contentDocument); }
-    }
-  };
-  walk(document);
-  const frame = all.find((one) => one.src.includes("mp_/"));
-  return frame && frame.contentDocument;
-}
-"""
-"""The archived document, below several shadow roots and frames."""
+        page.wait(ARCHIVED + "getComputedStyle(shown().body).backgroundColor === 'rgb(0, 255, 0)'")

@@ -7,7 +7,6 @@ import hashlib
 import json
 import subprocess
 import sys
-import urllib.request
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -18,7 +17,9 @@ import duckdb
 import pytest
 from crawled import Crawled, run_muniment
 from fastwarc.warc import ArchiveIterator as FastIterator
+from tests.support.chromium import Chromium
 from tests.support.nginx import Nginx
+from tests.support.player import PlayerSite
 from warc_reading import Record, microseconds, record_at, sha1_base32
 from warcio.archiveiterator import ArchiveIterator
 
@@ -255,8 +256,8 @@ def test_a_revisit_refers_to_an_earlier_record_of_the_same_payload(docs: Crawled
         assert record.http[1] == b""
 
 
-def test_pywb_replays_pages_and_revisits(docs: Crawled, pywb: Callable[[Sequence[Path]], str]) -> None:
-    base = pywb(docs.warcs)
+def test_another_player_has_pages_and_revisits(docs: Crawled, browser: Chromium) -> None:
+    run_muniment(docs.cwd, "export", "muniment-out", "--wacz", "docs.wacz", "--quiet")
     revisits = [row["url"] for row in docs.rows if row["record_type"] == "revisit"]
     by_type: dict[str, list[str]] = defaultdict(list)
     for row in sorted(docs.rows, key=lambda row: row["url"]):
@@ -264,9 +265,12 @@ def test_pywb_replays_pages_and_revisits(docs: Crawled, pywb: Callable[[Sequence
             by_type[row["content_type"]].append(row["url"])
     assert {"text/html", "text/css", "image/png", "text/javascript", "image/svg+xml"} <= set(by_type)
     when = {row["url"]: datetime.fromtimestamp(row["started_at"] // 10**6, UTC) for row in docs.rows}
-    for url in [*revisits, *(url for urls in by_type.values() for url in urls[:: len(urls) // 6 + 1])]:
-        with urllib.request.urlopen(f"{base}/c/{when[url]:%Y%m%d%H%M%S}id_/{url}") as replayed:
-            assert replayed.read() == docs.reached.files[url].read_bytes(), url
+    with PlayerSite(docs.cwd / "docs.wacz", docs.base) as player:
+        page = browser.page()
+        player.open(page)
+        for url in [*revisits, *(url for urls in by_type.values() for url in urls[:: len(urls) // 6 + 1])]:
+            body = docs.reached.files[url].read_bytes()
+            assert player.kept(page, f"{when[url]:%Y%m%d%H%M%S}", url) == (200, body), url
 
 
 # -- the index

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,16 +48,3 @@ def test_nginx_that_is_missing_says_how_to_install_it(tmp_path: Path, monkeypatc
 def test_python_documentation_is_served_with_its_links_followed(python_doc_site: Nginx) -> None:
     for path in ("", "library/os.html", "_static/jquery.js", "_static/pydoctheme.css"):
         assert urllib.request.urlopen(python_doc_site.url + path).status == 200
-
-
-def test_pywb_replays_the_raw_body(tmp_path: Path, pywb: Callable[[Sequence[Path]], str]) -> None:
-    http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 11\r\n\r\n<p>kept</p>"
-    head = (
-        "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000001>\r\n"
-        "WARC-Date: 2026-11-20T10:00:00Z\r\nWARC-Target-URI: http://example.com/\r\n"
-        f"Content-Type: application/http;msgtype=response\r\nContent-Length: {len(http)}\r\n\r\n"
-    )
-    path = tmp_path / "one.warc.gz"
-    path.write_bytes(gzip.compress(head.encode() + http + b"\r\n\r\n"))
-    base = pywb([path])
-    assert urllib.request.urlopen(f"{base}/c/20261120100000id_/http://example.com/").read() == b"<p>kept</p>"
