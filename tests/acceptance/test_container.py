@@ -27,6 +27,8 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = [line.split(maxsplit=1) for line in (ROOT / "Containerfile").read_text().splitlines() if line[:1].isupper()]
 PAGE = (ROOT / "docs" / "container.md").read_text()
+ENGINE = b"is part of Webrecorder project"
+"""Of the notice that wabac.js begins with."""
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
@@ -78,6 +80,13 @@ class Image:
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 
+    def complaint(self, line: str) -> str:
+        """What a command says that is used wrongly."""
+        command, env = self.arguments(line)
+        done = subprocess.run(command, cwd=self.cwd, env=env, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 2, f"{line}\n{done.stdout}{done.stderr}"
+        return done.stderr
+
     def start(self, line: str, **more: str) -> subprocess.Popen[str]:
         command, env = self.arguments(line)
         return subprocess.Popen(command, cwd=self.cwd, env={**env, **more}, stdout=subprocess.PIPE, text=True)
@@ -107,6 +116,7 @@ def test_an_empty_environment_runs_crawl_serve_and_pipeline(image: Image, site: 
     assert "2 pages" in image.run(example("crawl").replace("https://example.com/", site.url))
     assert image.run(example("inspect"))
     image.run("check example")
+    assert "wabac.js, which rewrites pages, is missing" in image.complaint("replay example --no-open")
     token = image.run("pipelines add one --state tracker --quiet").strip()
     serve = image.start(example("serve").replace("0.0.0.0:8600", "127.0.0.1:0") + " --allow-private")
     try:
@@ -131,6 +141,10 @@ def test_wheel_and_archive_are_whole_and_install_beside_locked_packages(image: I
         held = {name.partition("/")[2] for name in packed.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", *(f"src/{name}" for name in sources())} <= held
     assert sources() <= set(zipfile.ZipFile(wheel).namelist())
+    with tarfile.open(archive) as packed, zipfile.ZipFile(wheel) as zipped:
+        texts = [file.read() for member in packed if (file := packed.extractfile(member))]
+        texts += map(zipped.read, zipped.namelist())
+    assert [text[:80] for text in texts if ENGINE in text] == [], "the engine of replay is AGPL: we hand it to nobody"
     pip = [image.inside("/opt/muniment/bin/python"), "-m", "pip", "--quiet"]
     for made in (wheel, archive):
         subprocess.run([*pip, "uninstall", "--yes", "muniment"], check=True, timeout=60)
@@ -153,6 +167,12 @@ def said(image: Image, name: str, *arguments: str) -> str:
         command, cwd=image.root, env={"HOME": str(image.root)}, capture_output=True, text=True, check=True
     )
     return done.stdout
+
+
+def test_the_image_has_no_engine_of_replay(image: Image) -> None:
+    scripts = [path for path in image.root.rglob("*.js") if path.is_file()]
+    assert image.inside("/opt/muniment/lib").exists()
+    assert [path for path in scripts if ENGINE in path.read_bytes()] == []
 
 
 def test_the_image_begins_from_one_base_and_runs_as_a_user() -> None:

@@ -28,6 +28,8 @@ from tests.support.wpull_warc import write_wpull_warc
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from muniment.replay.wabac import find_wabac
+
 pytestmark = pytest.mark.long  # its tests stay together
 
 GBK = "<title>\u6863\u6848</title><p id=text>\u4e2d\u6587\u9875\u9762</p>".encode("gbk")
@@ -435,6 +437,9 @@ def test_wrong_use_is_one_line(muniment: Any, shown: Shown, tmp_path: Path) -> N
     whole = tmp_path / "whole.wacz"
     run_muniment(tmp_path, "export", shown.cwd / "out", "--wacz", whole, "--quiet")
     (tmp_path / "cut.wacz").write_bytes(whole.read_bytes()[:-200])
+    wabac = find_wabac()
+    (tmp_path / "cut.js").write_bytes(wabac.script[:-20])
+    (tmp_path / "old.js").write_bytes(wabac.script.replace(wabac.version.encode(), b"2.26.9", 1))
     port = shown.replay.front.rsplit(":", 1)[1]
     out = shown.cwd / "out"
     for arguments, said in (
@@ -446,10 +451,15 @@ def test_wrong_use_is_one_line(muniment: Any, shown: Shown, tmp_path: Path) -> N
         ((out, "--port", port), "choose another --port"),
         ((out, "--url", "http://["), "not a URL"),
         ((out, "--at", "soon"), "not a time"),
+        ((out, "--wabac", "text"), "text is not wabac.js"),
+        ((out, "--wabac", "none.js"), "none.js cannot be read"),
+        ((out, "--wabac", "cut.js"), "cut.js is cut"),
+        ((out, "--wabac", "old.js"), "old.js is wabac.js 2.26.9"),
     ):
         done = muniment("replay", *arguments, "--no-open")
         assert done.code == 2, (arguments, done)
         assert said in complaint(done), (arguments, done.stderr)
+    assert "cut.js is cut" in complaint(muniment("replay", out, "--no-open", MUNIMENT_WABAC="cut.js"))
     done = muniment("replay", "empty", "--no-open", "--json")
     assert "error" in json.loads(done.stderr)
     assert list((tmp_path / "empty").iterdir()) == []
