@@ -13,7 +13,8 @@
   const listen = self.addEventListener.bind(self);
 
   /** What wabac.js finds where it looks for a database: one that never opens. */
-  const NO_DATABASE = { open: () => ({ addEventListener() {}, then() {} }), deleteDatabase: () => ({ addEventListener() {}, then() {} }) };
+  const never = () => Object.assign(new Promise(() => {}), { addEventListener() {} });
+  const NO_DATABASE = { open: never, deleteDatabase: never };
 
   const engine = start();
   const collection = open(engine);
