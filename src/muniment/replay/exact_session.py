@@ -30,7 +30,7 @@ def show_exactly(plan: ReplayPlan) -> None:
     host, port = plan.listening.getsockname()
     front = f"http://{host}:{port}"
     absences = Absences(plan.catalog, plan.directories, front)
-    own = Front(plan.catalog, plan.name, Addresses(front, ""), absences, exact=True)
+    own = Front(plan, Addresses(front, ""), absences)
     own.chosen = micros_of(plan.options.at)
     answerer = ExactAnswers(Answers(plan.catalog), own, front, absences)
     site = ReplaySite({f"{host}:{port}": own.answer})

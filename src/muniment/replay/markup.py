@@ -47,6 +47,7 @@ def document(title: str, *body: Child, style: str, body_class: str = "") -> str:
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
+        element("link", rel="icon", href="data:,"),
         element("link", rel="stylesheet", href=style),
     )
     page = element("html", head, element("body", *body, class_=body_class or None), lang="en")

@@ -1,4 +1,4 @@
-"""The pages of replay: front, search, captures of a URL, the banner, and what is not there."""
+"""The pages of replay: front, search, captures of a URL, what is not there, and licences."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from muniment.clock import iso_us
 from muniment.replay.addresses import STYLE
 from muniment.replay.catalog import CatalogTotals, Entry, Search
 from muniment.replay.markup import Markup, document, element
-from muniment.replay.url_keys import stamp
+from muniment.replay.plan import ReplayEngine
+from muniment.replay.url_keys import full_stamp
+from muniment.replay.wabac import LICENCE, SOURCE
 
 __all__ = [
     "Missing",
     "at_link",
-    "banner_page",
     "captures_page",
     "front_page",
+    "licences_page",
     "missing_page",
     "noted_page",
+    "page_link",
     "search_page",
+    "timed",
     "told_page",
+    "when",
 ]
 
 _SAFE = "!#$%&'()*+,/:;=?@[]~"
@@ -41,9 +46,14 @@ class Missing(Struct, frozen=True):
     """What the trackers of the directories know."""
 
 
-def at_link(entry: Entry, kind: str = "at") -> str:
-    """The address of a capture on the front."""
-    return f"/{kind}/{stamp(entry.at)}/{quote(entry.url, safe=_SAFE)}"
+def at_link(entry: Entry, kind: str = "at", *, time: str = "", modifier: str = "") -> str:
+    """The path of a capture, which names its microsecond so that no other is meant; `time` may be `*` for all."""
+    return f"/{kind}/{time or full_stamp(entry.at)}{modifier}/{quote(entry.url, safe=_SAFE)}"
+
+
+def page_link(url: str, time: str) -> str:
+    """The path of a URL at a time."""
+    return f"/at/{time}/{quote(url, safe=_SAFE)}"
 
 
 def front_page(
@@ -60,7 +70,7 @@ def front_page(
         class_="figures",
     )
     links = [
-        _h("li", _h("a", one.url, href=at_link(one)), " ", _h("span", _when(one.at), class_="dim")) for one in starts
+        _h("li", _h("a", one.url, href=at_link(one)), " ", _h("span", when(one.at), class_="dim")) for one in starts
     ]
     of_hosts = [
         _h("li", _h("a", host, href=f"/search?{urlencode({'host': host})}"), " ", _h("span", f"{n:,}", class_="dim"))
@@ -76,6 +86,7 @@ def front_page(
         _h("ul", links, class_="links") if links else _h("p", "No HTML page was captured whole; search for what was."),
         _h("h2", "Hosts"),
         _h("ul", of_hosts, class_="links"),
+        _h("p", _h("a", "Licences", href="/licences"), class_="dim"),
         test="replay-front",
     )
     return document(f"{name} – archive", main, style=STYLE)
@@ -109,32 +120,6 @@ def captures_page(url: str, found: Sequence[Entry]) -> str:
     return document(f"{url} – all captures", main, style=STYLE)
 
 
-def banner_page(entry: Entry, content: str, others: int, notes: Sequence[str]) -> str:
-    """A capture below a banner that says what it is."""
-    label = "1 capture" if others == 1 else f"{others:,} captures"
-    banner = _h(
-        "header",
-        _h("a", "Archive", href="/", test="replay-front", class_="home"),
-        _h("span", entry.url, class_="url", test="replay-url", title=entry.url),
-        _h("span", "archived ", _time(entry.at), class_="when"),
-        _h("nav",
-           _h("a", label, href=f"/at/*/{quote(entry.url, safe=_SAFE)}", test="replay-captures"), " ",
-           _h("a", "raw", href=at_link(entry, "raw")), " ", _h("a", "record", href=at_link(entry, "record"))),
-        [_h("p", note, class_="note", test="replay-note") for note in notes],
-        class_="banner",
-    )  # fmt: skip
-    frame = _h(
-        "iframe",
-        src=f"{content}/at/{stamp(entry.at)}mp_/{quote(entry.url, safe=_SAFE)}",
-        title=f"Archived page {entry.url}",
-        test="replay-frame",
-        # no way to the window, to new windows, or out of the frame
-        sandbox="allow-scripts allow-forms allow-same-origin allow-modals",
-        referrerpolicy="no-referrer",
-    )
-    return document(f"{entry.url} – archived {_when(entry.at)}", banner, frame, style=STYLE, body_class="framed")
-
-
 def noted_page(entry: Entry, notes: Sequence[str]) -> str:
     """What is to be known of a capture before it is opened where there is no banner."""
     main = _h(
@@ -142,11 +127,11 @@ def noted_page(entry: Entry, notes: Sequence[str]) -> str:
         _home(),
         _h("h1", "Before you open it"),
         _h("p", entry.url, class_="url", test="replay-url"),
-        _h("p", "archived ", _time(entry.at)),
+        _h("p", "archived ", timed(entry.at)),
         [_h("p", note, class_="note", test="replay-note") for note in notes],
         _h("p", _h("a", "Open it", href=entry.url, test="capture-view")),
     )
-    return document(f"{entry.url} – archived {_when(entry.at)}", main, style=STYLE)
+    return document(f"{entry.url} – archived {when(entry.at)}", main, style=STYLE)
 
 
 def missing_page(missing: Missing, *, home: str = "") -> str:
@@ -175,10 +160,30 @@ def told_page(title: str, url: str, text: str) -> str:
     return document(title, _h("main", *parts, test="replay-problem"), style=STYLE)
 
 
+def licences_page(version: str, engine: ReplayEngine | None) -> str:
+    """The licences of Muniment and of what rewrites pages."""
+    rewrites = (
+        _h("h2", f"{engine.name} {engine.version}"),
+        _h("p", "It rewrites archived pages in your browser. Muniment does not contain it: it is a file of this "
+           "machine, which is handed to your browser unchanged."),
+        _h("dl", _figure("licence", LICENCE), _figure("source", SOURCE), class_="facts"),
+    ) if engine else ()  # fmt: skip
+    main = _h(
+        "main",
+        _home(),
+        _h("h1", "Licences"),
+        _h("h2", f"Muniment {version}"),
+        _h("p", "It keeps the archive, chooses what is shown and serves these pages."),
+        _h("dl", _figure("licence", "Apache-2.0"), class_="facts"),
+        rewrites,
+    )
+    return document("Licences – archive", main, style=STYLE)
+
+
 def _list(entries: Sequence[Entry], home: str) -> Markup:
     # links of a frame cannot leave it: there they are text
     shown = [
-        _h("li", one.url if home else _h("a", one.url, href=at_link(one)), " ", _h("span", _when(one.at), class_="dim"))
+        _h("li", one.url if home else _h("a", one.url, href=at_link(one)), " ", _h("span", when(one.at), class_="dim"))
         for one in entries[:10]
     ]
     return _h("ul", shown, class_="links")
@@ -199,7 +204,7 @@ def _row(entry: Entry) -> Markup:
     state = str(entry.status or "–") + ("" if entry.whole else ", incomplete")
     return _h(
         "tr",
-        _h("td", _when(entry.at), data_label="Time"),
+        _h("td", when(entry.at), data_label="Time"),
         _h("td", state, data_label="Status"),
         _h("td", kind, data_label="Type"),
         _h("td", _h("a", entry.url, href=at_link(entry), test="capture-view"), data_label="URL", class_="url"),
@@ -222,8 +227,9 @@ def _search_form(wanted: Search) -> Markup:
     )
 
 
-def _time(at: int) -> Markup:
-    return _h("time", _when(at), datetime=iso_us(at), test="replay-time")
+def timed(at: int) -> Markup:
+    """A moment."""
+    return _h("time", when(at), datetime=iso_us(at), test="replay-time")
 
 
 def _figure(name: str, value: str) -> Markup:
@@ -234,7 +240,8 @@ def _home() -> Markup:
     return _h("p", _h("a", "Archive", href="/"))
 
 
-def _when(at: int) -> str:
+def when(at: int) -> str:
+    """A moment in words, to the second."""
     return f"{iso_us(at)[:10]} {iso_us(at)[11:19]} UTC"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+from contextlib import closing
 from urllib.parse import urlsplit
 
 from muniment.replay.absences import Absences
@@ -15,6 +16,7 @@ from muniment.replay.front import Front
 from muniment.replay.plan import ReplayEngine, ReplayOrigins, ReplayPlan
 from muniment.replay.server import ReplayServer
 from muniment.replay.site import ReplaySite
+from muniment.replay.views import Views
 from muniment.replay.wabac import NAME, Wabac
 
 __all__ = ["show_in_page"]
@@ -29,12 +31,12 @@ def show_in_page(plan: ReplayPlan, wabac: Wabac) -> None:
         fallback=f"http://localhost:{port}",
     )
     absences = Absences(plan.catalog, plan.directories, where.front)
-    front = Front(plan.catalog, plan.name, where, absences, exact=False)
+    engine = ReplayEngine(NAME, wabac.version)
+    front = Front(plan, where, absences, Views(), engine)
     content = Content(Answers(plan.catalog), where, absences, wabac)
     faces = {where.front: front.answer, where.content: content.answer, where.fallback: content.answer}
     site = ReplaySite({urlsplit(origin).netloc: face for origin, face in faces.items()})
-    opened = ReplayOrigins(
-        f"{where.front}{plan.first}", where.content, os.getpid(), engine=ReplayEngine(NAME, wabac.version)
-    )
+    opened = ReplayOrigins(f"{where.front}{plan.first}", where.content, os.getpid(), engine=engine)
     server = ReplayServer(site, [plan.listening])
-    asyncio.run(server.until_stopped(lambda: plan.ready(opened)))
+    with closing(front):
+        asyncio.run(server.until_stopped(lambda: plan.ready(opened)))

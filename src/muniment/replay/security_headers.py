@@ -26,7 +26,8 @@ def front_headers(content: str) -> dict[str, str]:
     """The headers of our own pages; they may frame the origin of archived pages alone, if there is one."""
     framed = content or "'none'"
     policy = (
-        "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; "
+        "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "form-action 'self'; base-uri 'none'; "
         f"frame-ancestors 'none'; frame-src {framed}"
     )
     return {**_ALWAYS, "Content-Security-Policy": policy, "X-Frame-Options": "DENY", "Cache-Control": "no-store"}

@@ -1,0 +1,181 @@
+// Keeps the banner true to what the frame shows, and counts what the page asked for in vain. What an archived page says
+// of itself is believed only if the archive has it, and nothing of it is ever markup.
+
+const MOST_URL = 8000;
+const PAUSE_MS = 250;
+const LOOKS_MS = [300, 500, 1000, 1000, 2000, 2000, 4000, 4000, 8000];
+const UNKNOWN = "The frame shows something that is not in this archive as a page. The line above is about the page before it.";
+const ENDED = "The replay has ended: nothing answers here any more.";
+
+const header = document.querySelector(".banner");
+const frame = document.querySelector("[data-testid=replay-frame]");
+const pause = (ms) => new Promise((over) => setTimeout(over, ms));
+
+function element(tag, text, given = {}) {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  for (const [name, value] of Object.entries(given)) made.setAttribute(name, value);
+  return made;
+}
+
+// -- what the frame shows
+
+/** The address of the frame's document as `TIME/URL`. */
+let view = frame.src.slice(new URL(frame.src).origin.length).replace(/^\/at\/(\d+)[a-z]*_?\//, "$1/");
+let claimed = null;
+let following = false;
+
+addEventListener("message", ({ source, origin, data }) => {
+  if (source !== frame.contentWindow || origin !== new URL(frame.src).origin || data?.muniment !== "page") return;
+  const { at, url } = data;
+  if (typeof at !== "string" || typeof url !== "string" || !/^\d{4,20}$/.test(at) || url.length > MOST_URL) return;
+  claim(at, url.replace(/#.*/s, ""), typeof data.view === "string" && data.view.length <= MOST_URL ? data.view : "");
+});
+
+/** A document that is no HTML says nothing of itself: the server has seen which one it gave last. */
+frame.addEventListener("load", async () => {
+  await pause(PAUSE_MS);
+  const [last, at, url] = /^(\d+)\/(.+)$/s.exec((await asked("/latest"))?.view ?? "") ?? [];
+  if (url && last !== view.replace(/^\d+/, (time) => time.padEnd(20, "0"))) claim(at, url, last);
+});
+
+function claim(at, url, of) {
+  claimed = { at, url, of: of || `${at}/${url}` };
+  if (!following) follow();
+}
+
+/** Look each claim up, the last one at the latest, and never more than a few in a second. */
+async function follow() {
+  following = true;
+  while (claimed) {
+    const page = claimed;
+    claimed = null;
+    await show(page);
+    await pause(PAUSE_MS);
+  }
+  following = false;
+}
+
+async function show({ at, url, of }) {
+  const answer = await fetch(`/at/${at}/${url}`).catch(() => null);
+  const text = await answer?.text().catch(() => "");
+  const told = answer?.ok ? new DOMParser().parseFromString(text, "text/html") : null;
+  const fresh = told?.querySelector(".banner");
+  header.classList.toggle("unknown", !fresh);
+  if (!fresh) {
+    const note = element("p", answer ? UNKNOWN : ENDED, { class: "note", "data-testid": "replay-note" });
+    header.querySelector("[data-live=notes]").replaceChildren(note);
+  } else {
+    replace(fresh);
+    document.title = told.title;
+  }
+  if (view !== of) {
+    view = of;
+    list([]);
+  }
+  lookAgain();
+}
+
+function replace(fresh) {
+  for (const part of header.querySelectorAll("[data-live]")) {
+    const other = fresh.querySelector(`[data-live="${part.dataset.live}"]`);
+    if (!other || other.outerHTML === part.outerHTML) continue;
+    const focused = part.contains(document.activeElement) ? document.activeElement.dataset.testid : "";
+    part.replaceWith(other);
+    if (focused) header.querySelector(`[data-testid="${focused}"]`)?.focus();
+  }
+  Object.assign(header.dataset, { at: fresh.dataset.at, url: fresh.dataset.url });
+  scrollTimeline();
+}
+
+function scrollTimeline() {
+  const line = header.querySelector(".timeline");
+  const current = line?.querySelector("[aria-current]");
+  if (current) line.scrollLeft = current.offsetLeft - (line.clientWidth - current.offsetWidth) / 2;
+}
+
+async function asked(path) {
+  const answer = await fetch(path).catch(() => null);
+  return answer?.ok ? answer.json().catch(() => null) : null;
+}
+
+// -- what is missing
+
+const missing = header.querySelector(".missing");
+const details = missing.querySelector("details");
+const summary = missing.querySelector("[data-testid=replay-missing]");
+const button = missing.querySelector("[data-testid=replay-outline]");
+let rows = [];
+let looks = 0;
+let timer = 0;
+
+function lookAgain() {
+  looks = 0;
+  clearTimeout(timer);
+  timer = setTimeout(look, LOOKS_MS[0]);
+}
+
+async function look() {
+  const of = view;
+  const told = await asked(`/missing?view=${encodeURIComponent(of)}`);
+  if (told?.missing && of === view && JSON.stringify(told.missing) !== JSON.stringify(rows)) list(told.missing);
+  looks += 1;
+  clearTimeout(timer);
+  timer = setTimeout(look, LOOKS_MS[Math.min(looks, LOOKS_MS.length - 1)]);
+}
+
+document.addEventListener("visibilitychange", () => document.hidden || lookAgain());
+
+function list(found) {
+  rows = found;
+  summary.dataset.count = rows.length;
+  summary.textContent = rows.length ? `${rows.length} missing` : "Nothing missing";
+  button.disabled = !rows.length && button.getAttribute("aria-pressed") !== "true";
+  const all = element("li", "All that this page has asked for so far is in the archive.");
+  details.querySelector("ul").replaceChildren(...(rows.length ? rows.map(item) : [all]));
+  if (button.getAttribute("aria-pressed") === "true") outline();
+}
+
+function item(row) {
+  const made = element("li", "", { "data-testid": "missing-row", "data-url": row.url, "data-reason": row.reason });
+  made.append(
+    element("strong", row.reason.replace("-", " ")), " ",
+    element("span", row.as || "data", { class: "as" }), " ",
+    element("span", row.url, { class: "url" }), " ",
+    element("small", row.text),
+  );
+  if (row.at) made.append(" ", element("a", `captured ${time(row.at)}`, { href: `/at/${row.at}/${row.url}` }));
+  return made;
+}
+
+function time(at) {
+  return at.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)\d*$/, "$1-$2-$3 $4:$5:$6 UTC");
+}
+
+/** Have the page and its frames outline what is missing in them, or stop. */
+function outline() {
+  const pressed = button.getAttribute("aria-pressed") === "true";
+  const named = pressed ? rows.map(({ url, reason }) => ({ url, reason })) : [];
+  const to = new URL(frame.src).origin;
+  const tell = (window, depth) => {
+    window.postMessage({ muniment: "outline", missing: named }, to);
+    for (let number = 0; depth && number < Math.min(window.length, 50); number += 1) tell(window[number], depth - 1);
+  };
+  tell(frame.contentWindow, 4);
+}
+
+button.addEventListener("click", () => {
+  button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") !== "true");
+  outline();
+});
+
+details.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  details.open = false;
+  summary.focus();
+});
+
+missing.hidden = false;
+list([]);
+lookAgain();
+scrollTimeline();
