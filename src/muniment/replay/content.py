@@ -21,6 +21,7 @@ from muniment.replay.catalog import Entry
 from muniment.replay.responses import page_response, static_response
 from muniment.replay.security_headers import DROPPED, content_headers, shown_headers, worker_headers
 from muniment.replay.url_keys import full_stamp, http_date, stamp
+from muniment.replay.views import Views
 from muniment.replay.wabac import Wabac
 from muniment.replay.worker_pages import over_page, starting_page
 
@@ -31,13 +32,22 @@ _WORKER_FILES = tuple(f"worker/{name}.js" for name in _WORKER_PARTS)
 _SCRIPTS = {
     "/start.js": ("start.js",),
     "/worker.js": ("page/worker.js",),
-    "/before.js": ("page/guard.js", "page/over.js", "page/cookies.js", "page/workers.js", "page/inline_modules.js"),
+    "/before.js": (
+        "page/outline.js",
+        "page/guard.js",
+        "page/over.js",
+        "page/cookies.js",
+        "page/workers.js",
+        "page/inline_modules.js",
+    ),
     "/after.js": ("page/listeners.js", "page/report.js"),
 }
 _JAVASCRIPT = "text/javascript; charset=utf-8"
 _BODIES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _MOST_BODY = 64 << 20
 _FRAMES = frozenset({"iframe", "frame", "fencedframe", "object", "embed"})
+_CHILDREN = _FRAMES | {"worker", "sharedworker"}
+"""What a page begins that asks for things itself."""
 _FRAMED = frozenset({None, "mp_", "if_", "fr_"})
 _TIME_NOW = "29991231235959"
 _COOKIE = re.compile(r"[^=;,\s]+=[^;,]*")
@@ -46,8 +56,9 @@ _COOKIE = re.compile(r"[^=;,\s]+=[^;,]*")
 class Content:
     """Answers with archived pages."""
 
-    def __init__(self, answers: Answers, where: Addresses, absences: Absences, wabac: Wabac) -> None:
+    def __init__(self, answers: Answers, where: Addresses, absences: Absences, views: Views, wabac: Wabac) -> None:
         self._answers, self._where, self._absences, self._wabac = answers, where, absences, wabac
+        self._views = views
         self._name = urlsplit(where.content).netloc
         """What the worker knows this replay by."""
 
@@ -109,9 +120,24 @@ class Content:
             byte_range=given.get("range", ""),
         )  # fmt: skip
         answer = await asyncio.to_thread(self._answers.answer, asked, coded=False) if url else None
+        if kind == "raw":
+            self._note(f"{time}/{url or text}", given, answer)
         if answer is None or isinstance(answer, Absence):
             return await asyncio.to_thread(self._missing, url or text, answer, headers)
         return self._for_worker(answer, headers) if kind == "raw" else self._recorded(answer, headers)
+
+    def _note(self, address: str, given: Mapping[str, str], answer: Answer | Absence | None) -> None:
+        """Note what is shown, and what it asks for in vain, as the worker says who asks."""
+        page, destination = given.get("x-muniment-page", ""), given.get("x-muniment-as", "")
+        if isinstance(answer, Answer) and answer.redirect:
+            return
+        if destination == "document":
+            self._views.begin(address)
+        elif destination in _CHILDREN:
+            self._views.begin(address, page)
+        if not isinstance(answer, Answer) and destination != "document":
+            time, _, url = address.partition("/")
+            self._views.asked_in_vain(page, url, destination, time)
 
     def _missing(self, url: str, absence: Absence | None, headers: dict[str, str]) -> Response:
         if absence is None or absence.kind == "not-archived":

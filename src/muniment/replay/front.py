@@ -31,7 +31,7 @@ from muniment.replay.security_headers import download_headers, front_headers
 from muniment.replay.url_keys import full_stamp, http_date, micros_of, stamp, wanted_url
 from muniment.replay.views import Views
 
-__all__ = ["Front", "notes_of"]
+__all__ = ["Front"]
 
 _T = TypeVar("_T")
 _MOST_CAPTURES = 10_000
@@ -301,13 +301,3 @@ def _download(entry: Entry, ending: str, pieces: Iterator[bytes], kind: str) -> 
     name = f"{stamp(entry.at)}-{re.sub('[^A-Za-z0-9.-]+', '-', entry.url.partition('://')[2])[:80].strip('-')}"
     headers = {**download_headers(f"{name}{ending}"), "Memento-Datetime": http_date(entry.at)}
     return StreamingResponse(pieces, 200, headers, kind)
-
-
-def notes_of(entry: Entry, url: str, loosely: bool) -> list[str]:
-    """What a reader is to know of a capture that was asked for by a URL."""
-    notes = []
-    if loosely:
-        notes.append(f"{url} itself was not captured; this differs in the order or the numbers of its query.")
-    if not entry.whole:
-        notes.append("This capture is not complete: what came of it is shown.")
-    return notes

@@ -32,8 +32,9 @@ def show_in_page(plan: ReplayPlan, wabac: Wabac) -> None:
     )
     absences = Absences(plan.catalog, plan.directories, where.front)
     engine = ReplayEngine(NAME, wabac.version)
-    front = Front(plan, where, absences, Views(), engine)
-    content = Content(Answers(plan.catalog), where, absences, wabac)
+    views = Views()
+    front = Front(plan, where, absences, views, engine)
+    content = Content(Answers(plan.catalog), where, absences, views, wabac)
     faces = {where.front: front.answer, where.content: content.answer, where.fallback: content.answer}
     site = ReplaySite({urlsplit(origin).netloc: face for origin, face in faces.items()})
     opened = ReplayOrigins(f"{where.front}{plan.first}", where.content, os.getpid(), engine=engine)

@@ -5,6 +5,7 @@ const MOST_URL = 8000;
 const PAUSE_MS = 250;
 const LOOKS_MS = [300, 500, 1000, 1000, 2000, 2000, 4000, 4000, 8000];
 const UNKNOWN = "The frame shows something that is not in this archive as a page. The line above is about the page before it.";
+const RENAMED = "The page has given itself another address, which is not in this archive.";
 const ENDED = "The replay has ended: nothing answers here any more.";
 
 const header = document.querySelector(".banner");
@@ -27,9 +28,9 @@ let following = false;
 
 addEventListener("message", ({ source, origin, data }) => {
   if (source !== frame.contentWindow || origin !== new URL(frame.src).origin || data?.muniment !== "page") return;
-  const { at, url } = data;
-  if (typeof at !== "string" || typeof url !== "string" || !/^\d{4,20}$/.test(at) || url.length > MOST_URL) return;
-  claim(at, url.replace(/#.*/s, ""), typeof data.view === "string" && data.view.length <= MOST_URL ? data.view : "");
+  const { at, url, view: of = `${at}/${url}` } = data;
+  if (![at, url, of].every((one) => typeof one === "string" && one.length < MOST_URL)) return;
+  if (/^\d{4,20}$/.test(at) && /^\d{4,20}\/./s.test(of)) claim(at, url.replace(/#.*/s, ""), of.replace(/#.*/s, ""));
 });
 
 /** A document that is no HTML says nothing of itself: the server has seen which one it gave last. */
@@ -40,7 +41,7 @@ frame.addEventListener("load", async () => {
 });
 
 function claim(at, url, of) {
-  claimed = { at, url, of: of || `${at}/${url}` };
+  claimed = { at, url, of };
   if (!following) follow();
 }
 
@@ -57,23 +58,32 @@ async function follow() {
 }
 
 async function show({ at, url, of }) {
-  const answer = await fetch(`/at/${at}/${url}`).catch(() => null);
-  const text = await answer?.text().catch(() => "");
-  const told = answer?.ok ? new DOMParser().parseFromString(text, "text/html") : null;
-  const fresh = told?.querySelector(".banner");
-  header.classList.toggle("unknown", !fresh);
-  if (!fresh) {
-    const note = element("p", answer ? UNKNOWN : ENDED, { class: "note", "data-testid": "replay-note" });
-    header.querySelector("[data-live=notes]").replaceChildren(note);
-  } else {
-    replace(fresh);
+  let told = await bannerOf(`${at}/${url}`);
+  let note = told === null ? ENDED : told ? "" : UNKNOWN;
+  if (told === undefined && of !== `${at}/${url}` && (told = await bannerOf(of))) note = RENAMED;
+  header.classList.toggle("unknown", !told);
+  if (told) {
+    replace(told.querySelector(".banner"));
     document.title = told.title;
+  }
+  if (note) {
+    const made = element("p", note, { class: "note", "data-testid": "replay-note" });
+    header.querySelector("[data-live=notes]").replaceChildren(made);
   }
   if (view !== of) {
     view = of;
     list([]);
   }
   lookAgain();
+}
+
+/** Our own page about `TIME/URL`; undefined when the archive does not have it, null when nothing answers. */
+async function bannerOf(address) {
+  const answer = await fetch(`/at/${address}`).catch(() => null);
+  const text = await answer?.text().catch(() => null);
+  if (text == null) return null;
+  const told = new DOMParser().parseFromString(text, "text/html");
+  return answer.ok && told.querySelector(".banner") ? told : undefined;
 }
 
 function replace(fresh) {

@@ -3,13 +3,20 @@
   if (self.parent === self || self.parent !== self.top) return;
   const { front } = document.currentScript.dataset;
   const { parent } = self;
+  const ADDRESS = /^\/at\/(\d+)[a-z]*_?\/(.+)$/s;
+  /** The document's own address, whatever its scripts make of it. */
+  const view = here()?.slice(1, 3).join("/").replace(/#.*/s, "");
   let last = "";
 
+  function here() {
+    return ADDRESS.exec(location.href.slice(location.origin.length));
+  }
+
   function report() {
-    const found = /^\/at\/(\d+)[a-z]*_?\/(.+)$/s.exec(location.href.slice(location.origin.length));
+    const found = here();
     if (!found || found[0] === last) return;
     last = found[0];
-    parent.postMessage({ muniment: "page", at: found[1], url: found[2], frame: "top" }, front);
+    parent.postMessage({ muniment: "page", at: found[1], url: found[2], view, frame: "top" }, front);
   }
 
   report();

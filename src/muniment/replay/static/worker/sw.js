@@ -44,7 +44,7 @@
     Object.assign(engine.collections, { root: "at", colls: { at: made }, inited: Promise.resolve(true), getColl: async () => made });
     const insert = made.makeHeadInsert.bind(made);
     made.makeHeadInsert = (...given) =>
-      `<script src="/before.js"></script>${insert(...given).replace("enable_auto_fetch = true", "enable_auto_fetch = false")}<script src="/after.js" data-front="${MUNIMENT.front}"></script>`;
+      `<script src="/before.js" data-front="${MUNIMENT.front}"></script>${insert(...given).replace("enable_auto_fetch = true", "enable_auto_fetch = false")}<script src="/after.js" data-front="${MUNIMENT.front}"></script>`;
     return made;
   }
 
@@ -117,6 +117,7 @@
       method: request.method,
       mode: module ? "no-cors" : request.mode,
       destination: request.destination,
+      shown: DOCUMENTS.has(request.destination) && mod === "mp_", // not framed by another archived page
       credentials: request.credentials,
       referrer: await pageOf(event),
       headers,
@@ -155,7 +156,7 @@
     }
     if (seen.range) headers.set("range", seen.range);
     headers.set("x-muniment-page", address(seen.referrer));
-    headers.set("x-muniment-as", seen.destination || "fetch");
+    headers.set("x-muniment-as", seen.shown ? "document" : seen.destination || "fetch");
     const given = { method: seen.method, headers, redirect: "manual", cache: "no-store" };
     if (BODIES.has(seen.method)) given.body = await seen.clone().arrayBuffer();
     let response = await asked(`/raw/${request.timestamp}/${request.url}`, given);
