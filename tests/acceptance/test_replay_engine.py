@@ -17,6 +17,7 @@ from tests.support.replay import Replay
 
 pytestmark = pytest.mark.long
 
+_NO_SUBDOMAINS = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"
 JS = (("Content-Type", "text/javascript"),)
 HOME = """<!doctype html><title>Home</title><h1 id=text>Hello</h1>
 <script>
@@ -145,3 +146,11 @@ def test_a_browser_without_service_workers_says_so(shown: Shown) -> None:
             assert time.monotonic() < end, text
     assert "muniment replay PATH --exact" in text
     assert f"{shown.replay.front}/raw/2026" in text
+
+
+def test_a_browser_that_resolves_no_names_below_localhost_uses_that_name(shown: Shown) -> None:
+    with Replay(shown.cwd, "out") as replay, Chromium(names=_NO_SUBDOMAINS) as browser:
+        page = browser.page()
+        page.goto(f"{replay.front}/at/2026/{shown.url}")
+        frame = page.frame("//localhost:")
+        assert frame.wait("document.getElementById('text')?.textContent") == "Hello"

@@ -40,6 +40,8 @@ class Banner(Struct, frozen=True, kw_only=True):
     entry: Entry
     content: str
     """The origin of archived pages."""
+    fallback: str
+    """The same for browsers that resolve no names below `localhost`."""
     captures: Sequence[Entry]
     """All of the page, the oldest first."""
     notes: Sequence[str]
@@ -63,6 +65,7 @@ def banner_page(banner: Banner) -> str:
     frame = _h(
         "iframe",
         src=f"{content}{at_link(entry, modifier='mp_')}",
+        data_fallback=banner.fallback,
         title="Archived page",
         test="replay-frame",
         # no way to the window, to new windows, or out of the frame

@@ -64,6 +64,7 @@ class Content:
 
     async def answer(self, request: Request, path: str, query: str) -> Response:
         """One request."""
+        self._views.reached = True
         headers = {**content_headers(self._where.front), "X-Muniment-Replay": self._name}
         given = {name.decode("latin-1"): value.decode("latin-1") for name, value in request.headers.raw}
         if given.get("service-worker") and (path != "/sw.js" or query):

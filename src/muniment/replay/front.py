@@ -89,7 +89,7 @@ class Front:
         self._exact = plan.options.exact
         self._windows = ExactWindows(plan.registry, plan.patterns)
         self._threads = ThreadPoolExecutor(_ANSWERING, "front")
-        self._headers = front_headers(where.content)
+        self._headers = front_headers(where.content, where.fallback)
         self.chosen: int | None = None
         """The time that an exact replay shows; None: the newest captures."""
 
@@ -200,7 +200,9 @@ class Front:
         return self._json({"missing": told})
 
     def _latest(self, _given: Mapping[str, str]) -> Response:
-        return self._json({"view": self._views.latest() if self._views else ""})
+        return self._json(
+            {"view": self._views.latest(), "reached": self._views.reached} if self._views else {"view": ""}
+        )
 
     async def _open_exactly(self, request: Request) -> Response:
         if refused := _from_elsewhere(request, self._where.front):
@@ -258,6 +260,7 @@ class Front:
         banner = Banner(
             entry=entry,
             content=self._where.content,
+            fallback=self._where.fallback,
             captures=self._catalog.all_of(entry.url, _MOST_CAPTURES),
             notes=notes,
         )

@@ -22,9 +22,9 @@ DROPPED = frozenset({
 """What an archived site said to a browser about itself, and what belongs to one connection."""
 
 
-def front_headers(content: str) -> dict[str, str]:
-    """The headers of our own pages; they may frame the origin of archived pages alone, if there is one."""
-    framed = content or "'none'"
+def front_headers(*content: str) -> dict[str, str]:
+    """The headers of our own pages; they may frame the origins of archived pages alone, if there are any."""
+    framed = " ".join(filter(None, content)) or "'none'"
     policy = (
         "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; "
         "form-action 'self'; base-uri 'none'; "

@@ -70,6 +70,8 @@ class Views:
         self._latest: tuple[float, ViewKey] | None = None
         """When the last document that no other frames was shown, and which."""
         self._lock = Lock()
+        self.reached = False
+        """A browser has found the origin of archived pages."""
 
     def begin(self, page: str, parent: str = "") -> None:
         """A document is shown anew, in a frame of its `parent` if one is named."""

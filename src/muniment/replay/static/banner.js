@@ -36,7 +36,13 @@ addEventListener("message", ({ source, origin, data }) => {
 /** A document that is no HTML says nothing of itself: the server has seen which one it gave last. */
 frame.addEventListener("load", async () => {
   await pause(PAUSE_MS);
-  const [last, at, url] = /^(\d+)\/(.+)$/s.exec((await asked("/latest"))?.view ?? "") ?? [];
+  const { view: seen = "", reached = true } = (await asked("/latest")) ?? {};
+  if (!reached && !frame.src.startsWith(frame.dataset.fallback)) {
+    // this browser does not resolve the name of the archived pages
+    frame.src = frame.dataset.fallback + frame.src.slice(new URL(frame.src).origin.length);
+    return;
+  }
+  const [last, at, url] = /^(\d+)\/(.+)$/s.exec(seen) ?? [];
   if (url && last !== view.replace(/^\d+/, (time) => time.padEnd(20, "0"))) claim(at, url, last);
 });
 
