@@ -134,7 +134,7 @@ class Content:
             return
         if destination == "document":
             self._views.begin(address)
-        elif destination in _CHILDREN:
+        elif destination in _CHILDREN and page:
             self._views.begin(address, page)
         if not isinstance(answer, Answer) and destination != "document":
             time, _, url = address.partition("/")
