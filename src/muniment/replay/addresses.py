@@ -11,7 +11,7 @@ from muniment.replay.url_keys import wanted_url
 
 __all__ = ["AT_PATH", "BANNER_SCRIPT", "STYLE", "Addresses", "url_of"]
 
-AT_PATH = re.compile(r"/(at|raw|record)/([0-9]{1,20}|\*)([a-z]{2,3}_)?/(.+)", re.DOTALL)
+AT_PATH = re.compile(r"/(at|raw|record)/([0-9]{1,20}|\*)([a-z]{2,4}_)?/(.+)", re.DOTALL)
 """Addresses of captures: what is wanted, when, a modifier of the rewriter, and the URL."""
 STYLE = "/style.css"
 BANNER_SCRIPT = "/banner.js"

@@ -21,7 +21,7 @@ _MOST_TEXT = 256 << 10
 """Characters of all URLs of a view."""
 _RECENT_S = 5.0
 _LONGEST_WORD = 20
-_PAGE = re.compile(r"(?:/?at/)?([0-9]{1,20})(?:[a-z]{2,3}_)?/(.+)", re.DOTALL)
+_PAGE = re.compile(r"(?:/?at/)?([0-9]{1,20})(?:[a-z]{2,4}_)?/(.+)", re.DOTALL)
 """A document by its address `/at/TIMEMOD/URL`, or by `TIME/URL` alone."""
 
 
@@ -80,7 +80,7 @@ class Views:
             return
         with self._lock:
             self._made(key, _View())
-            if framing is None:
+            if not parent:
                 self._latest = monotonic(), key
             if framing is not None and framing != key and len(frames := self._view(framing).frames) < _MOST_FRAMES:
                 frames.add(key)
