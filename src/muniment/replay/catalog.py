@@ -11,6 +11,7 @@ from msgspec import Struct
 from muniment.archive.export.gather import WarcFile
 from muniment.archive.reading.containers import Container
 from muniment.model.url import host_of
+from muniment.replay.capture_rows import ENTRY_FIELDS, key_of, loose_url_key, url_key
 from muniment.replay.choice import NEWEST, Entry, Wanted, choose
 from muniment.replay.intake import CatalogIntake
 from muniment.replay.url_keys import spelled
@@ -18,18 +19,9 @@ from muniment.replay.url_keys import spelled
 __all__ = ["Catalog", "CatalogTotals", "Entry", "Search"]
 
 _PAGE = 100
-_FIELDS = {
-    "url": "url", "at": "taken", "status": "status", "kind": "kind", "digest": "digest", "record_type": "type",
-    "whole": "whole", "page": "page", "redirect_to": "redirect", "place": "place", "offset": "pos", "method": "method",
-    "attempt": "attempt", "job": "job", "length": "length", "packed": "packed", "body": "body",
-}  # fmt: skip
-"""Of an entry, and their columns."""
-_SELECT = f"SELECT {', '.join(_FIELDS.values())} FROM captures"
-_ALIKE = "exact = exact_key($url)"
-_LOOSE = "path = path_key($url) AND arguments(url) = arguments($url)"
-_STORED = "type <> 'revisit' AND status <> 304"
-_MOST = 2_000
-"""Captures of a URL among which one is chosen: the nearest."""
+_COLUMNS = ", ".join(f'"{name}"' for name in ENTRY_FIELDS)
+_SELECT = f"SELECT {_COLUMNS} FROM captures"
+_NEWEST_FIRST = 'ORDER BY "at" DESC'
 
 
 class Search(Struct, frozen=True, kw_only=True):
@@ -58,9 +50,11 @@ class Catalog:
     """Captures of output directories, which are looked at again while they grow, and of other files."""
 
     def __init__(self, scratch: Path, directories: Sequence[Path], foreign: Sequence[Container]) -> None:
-        self._db = duckdb.connect(str(scratch / "catalog.duckdb"), config={"memory_limit": "256MB", "threads": 2})
+        self._db = duckdb.connect(
+            ":memory:", config={"memory_limit": "256MB", "threads": 2, "temp_directory": str(scratch)}
+        )
         self._db.execute("SET enable_progress_bar = false")
-        self._intake = CatalogIntake(self._db, directories, foreign)
+        self._intake = CatalogIntake(self._db, scratch, directories, foreign)
 
     def close(self) -> None:
         """Close the database."""
@@ -73,50 +67,47 @@ class Catalog:
         return (found.entry, found.loosely) if found else (None, False)
 
     def alike(self, url: str, at: int) -> list[Entry]:
-        """The captures of a URL and of its other spellings in either scheme, complete and near ones first."""
-        return self._near(_ALIKE, url, at)
+        """The captures of a URL and of its other spellings in either scheme; of very many, complete and near ones."""
+        self._intake.refresh()
+        key = url_key(url)
+        return [entry for rows in self._intake.sources for entry in rows.of_url(key, at)]
 
     def loosely_alike(self, url: str, at: int) -> list[Entry]:
         """The captures of URLs that may differ in the order of their arguments and in cache-busters."""
-        return self._near(_LOOSE, url, at)
-
-    def _near(self, test: str, url: str, at: int) -> list[Entry]:
         self._intake.refresh()
-        order = f"ORDER BY NOT whole, abs(taken - $at), place, pos LIMIT {_MOST}"
-        return self._rows(f"{_SELECT} WHERE {test} {order}", url=url, at=at)
+        key = loose_url_key(url)
+        return [entry for rows in self._intake.sources for entry in rows.of_loose_url(key, at)]
 
     def all_of(self, url: str, most: int = 500) -> list[Entry]:
         """The captures of a page, in either scheme and any spelling, oldest first; by HEAD if there are no others."""
         self._intake.refresh()
-        found = self._rows(f"{_SELECT} WHERE {_ALIKE} ORDER BY taken, place, pos", url=url)
-        same = [one for one in found if spelled(one.url) == spelled(url)]
+        key = url_key(url)
+        found = [entry for rows in self._intake.sources for entry in rows.of_url(key, 0, most)]
+        same = sorted((one for one in found if spelled(one.url) == spelled(url)), key=lambda one: one.moment)
         return ([one for one in same if one.method == "GET"] or [one for one in same if one.method == "HEAD"])[:most]
 
     def elsewhere(self, url: str, path: str) -> list[Entry]:
         """Captures with the same path and query on other hosts."""
         return self._rows(
-            f"{_SELECT} WHERE host <> $own AND whole AND ends_with(url, $path) ORDER BY taken DESC LIMIT 10",
+            f"{_SELECT} WHERE host <> $own AND whole AND ends_with(url, $path) {_NEWEST_FIRST} LIMIT 10",
             own=host_of(url), path=path,
         )  # fmt: skip
 
     def stored_with(self, digest: str, at: int) -> Entry | None:
         """The stored answer with a payload digest, complete if there is one, and nearest to a time."""
-        order = "ORDER BY NOT whole, abs(taken - $at), taken DESC, place, pos LIMIT 1"
-        test = f"payload = hash($digest) AND digest = $digest AND {_STORED}"
-        found = self._rows(f"{_SELECT} WHERE {test} {order}", digest=digest, at=at)
-        return found[0] if found else None
+        key = key_of(digest)
+        found = (entry for rows in self._intake.sources for entry in rows.of_payload(key, at) if entry.digest == digest)
+        return min(found, key=lambda one: (not one.whole, abs(one.at - at), -one.at, one.record), default=None)
 
     def totals(self) -> CatalogTotals:
         """The sums."""
         self._intake.refresh()
-        sums = (
-            "count(*), count(*) FILTER (page), count(DISTINCT host), coalesce(min(taken), 0), coalesce(max(taken), 0)"
-        )
+        sums = 'count(*), count(*) FILTER (page), count(DISTINCT host), coalesce(min("at"), 0), coalesce(max("at"), 0)'
         return CatalogTotals(*self._all(f"SELECT {sums} FROM captures")[0])  # type: ignore[arg-type]
 
     def start_pages(self) -> list[Entry]:
         """Captures of start URLs; where none are known, the first pages."""
-        order = "ORDER BY taken LIMIT 50"
+        order = 'ORDER BY "at" LIMIT 50'
         return self._rows(f"{_SELECT} WHERE start AND whole AND page {order}") or self._rows(
             f"{_SELECT} WHERE whole AND page {order}"
         )
@@ -132,16 +123,18 @@ class Catalog:
         tests, values = _tests(wanted)
         found = self._rows(
             f"{_SELECT} WHERE {' AND '.join(tests) or 'true'} "
-            f"ORDER BY taken DESC, url LIMIT {_PAGE + 1} OFFSET {wanted.page * _PAGE}",
+            f"{_NEWEST_FIRST}, url LIMIT {_PAGE + 1} OFFSET {wanted.page * _PAGE}",
             **values,
         )
         return found[:_PAGE], len(found) > _PAGE
 
     def _rows(self, sql: str, **values: object) -> list[Entry]:
-        return [Entry(**dict(zip(_FIELDS, row, strict=True))) for row in self._all(sql, **values)]  # type: ignore[arg-type]
+        found = self._all(sql, **values)
+        return [Entry(**dict(zip(ENTRY_FIELDS, row, strict=True))) for row in found]  # type: ignore[arg-type]
 
     def _all(self, sql: str, **values: object) -> list[tuple[object, ...]]:
         with self._db.cursor() as cursor:
+            cursor.register("captures", self._intake.table)
             return cursor.execute(sql, values or None).fetchall()
 
     def container(self, place: int) -> Container:
@@ -160,8 +153,8 @@ def _tests(wanted: Search) -> tuple[list[str], dict[str, object]]:
         "host": ("host = $host", wanted.host.lower()),
         "status": ("CAST(status AS VARCHAR) LIKE $status", status),
         "kind": ("contains(lower(kind), lower($kind))", wanted.type),
-        "since": ("taken >= $since", wanted.since),
-        "until": ("taken < $until", wanted.until),
+        "since": ('"at" >= $since', wanted.since),
+        "until": ('"at" < $until', wanted.until),
     }
     asked = {name: one for name, one in given.items() if one[1] not in ("", None)}
     return [test for test, _ in asked.values()], {name: value for name, (_, value) in asked.items()}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
 
 import duckdb
@@ -21,8 +22,8 @@ from muniment.clock import monotonic
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
 from muniment.model.url import host_of, normalise
+from muniment.replay.capture_rows import KEY_MACROS, CaptureRows
 from muniment.replay.choice import NO_JOB
-from muniment.replay.url_keys import MACROS
 
 __all__ = ["CatalogIntake"]
 
@@ -34,56 +35,44 @@ _COLUMNS = (
     "record_type", "started_at", "found_as", "depth", "redirect_to", "method", "attempt", "body_length", "truncated",
 )  # fmt: skip
 _ROWS: pa.Schema = pa.schema([SCHEMA.field(name) for name in _COLUMNS])
-_FOREIGN: pa.Schema = _ROWS.append(pa.field("body", pa.string()))
-_PLACED: pa.Schema = _FOREIGN.append(pa.field("place", pa.int32()))
-_TABLE = """
-CREATE TABLE captures (
-    source INTEGER, place INTEGER, taken BIGINT, url VARCHAR, host VARCHAR, status INTEGER, kind VARCHAR,
-    digest VARCHAR, type VARCHAR, whole BOOLEAN, page BOOLEAN, start BOOLEAN, redirect VARCHAR, pos BIGINT,
-    method VARCHAR, attempt INTEGER, job INTEGER, length BIGINT, packed BIGINT, body VARCHAR,
-    exact UBIGINT, path UBIGINT, payload UBIGINT
-)
-"""
-_INSERT = """
-INSERT INTO captures
-SELECT $source, place, started_at, url, host, status, content_type, digest, record_type,
-    error = '' AND truncated = '',
+_PLACED: pa.Schema = _ROWS.append(pa.field("body", pa.string())).append(pa.field("place", pa.int32()))
+_ROW = """
+SELECT url, started_at AS at, status, content_type AS kind, digest, record_type,
+    error = '' AND truncated = '' AS whole,
     status = 200 AND error = '' AND depth >= 0 AND found_as <> 'robots' AND method = 'GET'
-        AND regexp_matches(content_type, $html, 'i'),
-    found_as = 'start' OR (found_as = 'redirect' AND depth = 0),
-    redirect_to, warc_offset, method, attempt, $job, body_length, warc_length, body,
-    exact_key(url), path_key(url), hash(digest)
+        AND regexp_matches(content_type, $html, 'i') AS page,
+    redirect_to, place, warc_offset AS "offset", method, attempt, CAST($job AS INTEGER) AS job, body_length AS length,
+    warc_length AS packed, body, host, found_as = 'start' OR (found_as = 'redirect' AND depth = 0) AS start,
+    url_key(url) AS exact, loose_url_key(url) AS loose,
+    CASE WHEN record_type <> 'revisit' AND status <> 304 AND digest <> '' THEN key_of(digest) END AS payload
 FROM fresh
-WHERE warc_length IS NOT NULL AND found_as <> $again AND regexp_matches(url, '^[A-Za-z][A-Za-z0-9+.-]*://')
+WHERE warc_length IS NOT NULL AND found_as <> $again AND instr(url, ':') = instr(url, '://') AND contains(url, '://')
 """
 """Without what was made of pages, as `urn:view:URL`: it has no address and is not a capture of the page."""
 _Source = tuple[Path, str]
 
 
 class CatalogIntake:
-    """Takes in output directories, which are looked at again while they grow, and WARC files of other tools.
-
-    Only `exact` has an index, built when the first rows are there: what is asked seldom is found by a scan of a million
-    numbers, which takes milliseconds.
-    """
+    """Takes in output directories, which are looked at again while they grow, and WARC files of other tools."""
 
     def __init__(
-        self, db: duckdb.DuckDBPyConnection, directories: Sequence[Path], foreign: Sequence[Container]
+        self, db: duckdb.DuckDBPyConnection, scratch: Path, directories: Sequence[Path], foreign: Sequence[Container]
     ) -> None:
-        self._db, self._directories = db, directories
+        self._db, self._scratch, self._directories = db, scratch, directories
         self.containers: list[Container | WarcFile] = list(foreign)
         self._places: dict[_Source, int] = {}
-        self._seen: dict[_Source, tuple[int, tuple[int, int]]] = {}
-        """Of each source of rows: its number, and its size and time when it was read."""
-        self._sources, self._checked, self._lock = 0, 0.0, threading.Lock()
-        for statement in (*MACROS, _TABLE):
+        self._seen: dict[_Source, tuple[CaptureRows, tuple[int, int]]] = {}
+        """The rows of each source, and its size and time when it was read."""
+        self._number, self._checked, self._lock = count(), 0.0, threading.Lock()
+        for statement in KEY_MACROS:
             db.execute(statement)
-        with db.cursor() as cursor:
-            for place, container in enumerate(foreign):
-                rows = _placed(_foreign_rows(container), {container.name: place}.__getitem__)
-                _insert(cursor, 0, NO_JOB, rows)
+        rows = chain.from_iterable(_foreign_rows(one, place) for place, one in enumerate(foreign))
+        self._foreign = self._made(NO_JOB, rows)
+        self.sources: tuple[CaptureRows, ...] = (self._foreign,)
+        """All rows; a new tuple whenever they change."""
+        self.table = self._foreign.table
+        """The same in one table."""
         self._first_look()
-        db.execute("CREATE INDEX captures_by_url ON captures (exact)")
 
     def refresh(self) -> None:
         """Take in what running crawls have added, at most every two seconds."""
@@ -115,40 +104,43 @@ class CatalogIntake:
                 except FileNotFoundError:
                     continue
                 present[source.path, source.name] = directory, source, (state.st_size, state.st_mtime_ns)
-        gone = self._seen.keys() - present.keys()
-        changed = [
-            key for key, (_, _, state) in present.items() if key not in self._seen or self._seen[key][1] != state
-        ]
-        if gone or changed:
-            with self._db.cursor() as cursor:
-                taken = self._swap(cursor, gone, {key: present[key][:2] for key in changed})
-            self._seen = {key: known for key, known in self._seen.items() if key not in gone}
-            self._seen |= {key: (number, present[key][2]) for key, number in taken.items()}
+        fresh = {
+            key: self._read(directory, source)
+            for key, (directory, source, state) in present.items()
+            if key not in self._seen or self._seen[key][1] != state
+        }
+        if fresh or self._seen.keys() - present.keys():
+            kept = {key: known for key, known in self._seen.items() if key in present}
+            self._seen = kept | {key: (rows, present[key][2]) for key, rows in fresh.items()}
+            # at once: what moves from one source to another is never missing, or twice
+            self.sources = (self._foreign, *(rows for rows, _ in self._seen.values()))
+            self.table = pa.concat_tables(one.table for one in self.sources)
 
-    def _swap(
-        self, cursor: duckdb.DuckDBPyConnection, gone: Iterable[_Source], fresh: dict[_Source, tuple[Path, RowSource]]
-    ) -> dict[_Source, int]:
-        """Take in sources and forget others at once: rows that move from one to another are never missing, or twice.
+    def _read(self, directory: Path, source: RowSource) -> CaptureRows:
+        """The rows of a source. Raises ArchiveError and FileNotFoundError."""
+        beside = directory if directory.is_dir() else directory.parent
+        rows = _placed(batches(source, _COLUMNS), partial(self._place, beside))
+        return self._made(self._directories.index(directory), rows)
 
-        The numbers of those taken in. Raises ArchiveError and FileNotFoundError, and then nothing has changed.
-        """
-        taken: dict[_Source, int] = {}
-        cursor.begin()
-        try:
-            for key, (directory, source) in fresh.items():
-                self._sources += 1
-                taken[key] = self._sources
-                beside = directory if directory.is_dir() else directory.parent
-                rows = _placed(batches(source, _COLUMNS), partial(self._place, beside))
-                _insert(cursor, taken[key], self._directories.index(directory), rows)
-        except BaseException:
-            cursor.rollback()
-            raise
-        for key in (*gone, *fresh):
-            if key in self._seen:
-                cursor.execute("DELETE FROM captures WHERE source = ?", [self._seen[key][0]])
-        cursor.commit()
-        return taken
+    def _made(self, job: int, rows: Iterator[pa.RecordBatch]) -> CaptureRows:
+        """Rows with what the catalogue needs of them. Raises ArchiveError for damage, and FileNotFoundError."""
+        failures: list[Exception] = []
+
+        def guarded() -> Iterator[pa.RecordBatch]:
+            try:
+                yield from rows
+            except (ArchiveError, FileNotFoundError) as error:
+                failures.append(error)
+
+        with self._db.cursor() as cursor:
+            cursor.register("fresh", pa.RecordBatchReader.from_batches(_PLACED, guarded()))
+            given = {"job": job, "html": f"^{HTML.pattern}", "again": LISTED_AGAIN}
+            made = pa.RecordBatchReader.from_stream(cursor.sql(_ROW, params=given))
+            found = CaptureRows(self._scratch / f"rows-{next(self._number)}", made)
+            cursor.unregister("fresh")
+        if failures:
+            raise failures[0]
+        return found
 
     def _place(self, directory: Path, name: str) -> int:
         place = self._places.get((directory, name))
@@ -171,39 +163,25 @@ def _placed(rows: Iterable[pa.RecordBatch], place: Callable[[str], int]) -> Iter
     """The rows with the numbers of their WARC files."""
     for batch in rows:
         names = batch.column("warc_file").dictionary_encode()
-        numbers = pa.array([place(name) if name else None for name in names.dictionary.to_pylist()], pa.int32())
-        bodies = [] if "body" in batch.schema.names else [pa.nulls(batch.num_rows, pa.string())]
-        yield pa.RecordBatch.from_arrays([*batch.columns, *bodies, numbers.take(names.indices)], schema=_PLACED)
+        numbers = array("i", [place(name) if name else -1 for name in names.dictionary.to_pylist()])
+        # of a list Arrow would ask whether it is one of pandas, which takes seconds to load
+        places = pa.Array.from_buffers(pa.int32(), len(numbers), [None, pa.py_buffer(numbers)])
+        bodies = pa.nulls(batch.num_rows, pa.string())
+        yield pa.RecordBatch.from_arrays([*batch.columns, bodies, places.take(names.indices)], schema=_PLACED)
 
 
-def _insert(cursor: duckdb.DuckDBPyConnection, source: int, job: int, rows: Iterator[pa.RecordBatch]) -> None:
-    """Stream rows into the table. Raises ArchiveError for damage, and FileNotFoundError."""
-    failures: list[Exception] = []
-
-    def guarded() -> Iterator[pa.RecordBatch]:
-        try:
-            yield from rows
-        except (ArchiveError, FileNotFoundError) as error:
-            failures.append(error)
-
-    cursor.register("fresh", pa.RecordBatchReader.from_batches(_PLACED, guarded()))
-    cursor.execute(_INSERT, {"source": source, "job": job, "html": f"^{HTML.pattern}", "again": LISTED_AGAIN})
-    cursor.unregister("fresh")
-    if failures:
-        raise failures[0]
-
-
-def _foreign_rows(container: Container) -> Iterator[pa.RecordBatch]:
+def _foreign_rows(container: Container, place: int) -> Iterator[pa.RecordBatch]:
     found = captures_in(container)
     while some := list(islice(found, _AT_ONCE)):
-        columns = zip(*(_row(container.name, one) for one in some), strict=True)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, _FOREIGN, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=_FOREIGN)
+        columns = zip(*(_row(container.name, place, one) for one in some), strict=True)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, _PLACED, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=_PLACED)
 
 
-def _row(name: str, one: FoundCapture) -> tuple[str | int | None, ...]:
+def _row(name: str, place: int, one: FoundCapture) -> tuple[str | int | None, ...]:
     url = normalise(one.url) or one.url  # other tools write some as they stood in a page
     return (
         url, host_of(url), one.status, one.content_type, one.digest, name, one.offset, 0, "", one.record_type,
         one.started_at, "", 0, one.redirect_to, one.method, 1, one.length, "" if one.whole else "unspecified", one.body,
+        place,
     )  # fmt: skip

@@ -12,14 +12,24 @@ from email.utils import formatdate
 from muniment.clock import iso_us
 from muniment.model.url import normalise
 
-__all__ = ["MACROS", "full_stamp", "http_date", "loose_key", "micros_of", "spelled", "stamp", "wanted_url"]
+__all__ = [
+    "BUSTERS",
+    "full_stamp",
+    "http_date",
+    "kept_arguments",
+    "loose_key",
+    "micros_of",
+    "spelled",
+    "stamp",
+    "wanted_url",
+]
 
-_BUSTERS = (
+BUSTERS = (
     r"(?:_|cb|cachebuster|cachebust|nocache|no_cache|rand|random|rnd|ts|timestamp|_ts|_dc|__t)=[0-9.]*"
     r"|[a-z]=1[0-9]{12}|[^=]*=0\.[0-9]{10,}"  # the time in ms under a letter, and what Math.random() gives
 )
 """Arguments that pages add so that no cache answers: a number by one of these names."""
-_BUSTER = re.compile(_BUSTERS, re.IGNORECASE | re.ASCII)
+_BUSTER = re.compile(BUSTERS, re.IGNORECASE | re.ASCII)
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 _REWRITTEN = "!$'()*,:;@|[]^`{}\"<>\\"
@@ -29,18 +39,6 @@ _IN_QUERY = _IN_PATH | {"/", "?"}
 _TIME = re.compile(r"\d{1,20}", re.ASCII)
 _SECONDS = 14
 """Digits of a time without its microseconds, which are six more."""
-MACROS = (
-    "CREATE MACRO rest(url) AS substr(url, instr(url, '://') + 3)",
-    "CREATE MACRO plain(text) AS CASE WHEN contains(text, '%') "
-    "THEN coalesce(TRY(url_decode(text)), upper(text)) ELSE text END",
-    "CREATE MACRO exact_key(url) AS hash(plain(rest(url)))",
-    "CREATE MACRO path_key(url) AS hash(plain(split_part(rest(url), '?', 1)))",
-    "CREATE MACRO kept(url) AS list_sort(list_filter(string_split(substr(rest(url), instr(rest(url), '?') + 1), '&'), "
-    f"lambda one: one <> '' AND NOT regexp_full_match(one, '{_BUSTERS}', 'i')))",
-    "CREATE MACRO arguments(url) AS CASE WHEN contains(url, '?') THEN kept(url) ELSE [] END",
-)
-"""SQL on URLs: what follows the scheme, numbers for that and for its path, whatever is escaped in them, and the
-arguments of its query, in order and without cache-busters."""
 
 
 def spelled(url: str, *, with_scheme: bool = False) -> str:
@@ -55,8 +53,12 @@ def spelled(url: str, *, with_scheme: bool = False) -> str:
 def loose_key(url: str) -> str:
     """What URLs have in common that differ in the order of their arguments and in cache-busters."""
     path, _, query = spelled(url).partition("?")
-    kept = sorted(one for one in query.split("&") if one and not _BUSTER.fullmatch(one))
-    return "?".join((path, "&".join(kept)))
+    return "?".join((path, "&".join(sorted(kept_arguments(query)))))
+
+
+def kept_arguments(query: str) -> list[str]:
+    """The arguments of a query without cache-busters."""
+    return [one for one in query.split("&") if one and not _BUSTER.fullmatch(one)]
 
 
 def _unescaped(text: str, plain: frozenset[str]) -> str:
