@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from importlib.resources import files
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -45,6 +47,8 @@ _SCRIPTS = {
 _JAVASCRIPT = "text/javascript; charset=utf-8"
 _BODIES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _MOST_BODY = 64 << 20
+_THREADS = 8
+_T = TypeVar("_T")
 _FRAMES = frozenset({"iframe", "frame", "fencedframe", "object", "embed"})
 _CHILDREN = _FRAMES | {"worker", "sharedworker"}
 """What a page begins that asks for things itself."""
@@ -61,6 +65,7 @@ class Content:
         self._views = views
         self._name = urlsplit(where.content).netloc
         """What the worker knows this replay by."""
+        self._threads = ThreadPoolExecutor(_THREADS, "content")
 
     async def answer(self, request: Request, path: str, query: str) -> Response:
         """One request."""
@@ -120,11 +125,11 @@ class Content:
             url, time, method=request.method, body=body, content_type=given.get("content-type", ""),
             byte_range=given.get("range", ""),
         )  # fmt: skip
-        answer = await asyncio.to_thread(self._answers.answer, asked, coded=False) if url else None
+        answer = await self._aside(partial(self._answers.answer, asked, coded=False)) if url else None
         if kind == "raw":
             self._note(f"{time}/{url or text}", given, answer)
         if answer is None or isinstance(answer, Absence):
-            return await asyncio.to_thread(self._missing, url or text, answer, headers)
+            return await self._aside(partial(self._missing, url or text, answer, headers))
         return self._for_worker(answer, headers) if kind == "raw" else self._recorded(answer, headers)
 
     def _note(self, address: str, given: Mapping[str, str], answer: Answer | Absence | None) -> None:
@@ -139,6 +144,10 @@ class Content:
         if not isinstance(answer, Answer) and destination != "document":
             time, _, url = address.partition("/")
             self._views.asked_in_vain(page, url, destination, time)
+
+    async def _aside(self, answer: Callable[[], _T]) -> _T:
+        """Run in a thread of its own kind, so that many requests of pages leave the front its threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, answer)
 
     def _missing(self, url: str, absence: Absence | None, headers: dict[str, str]) -> Response:
         if absence is None or absence.kind == "not-archived":
