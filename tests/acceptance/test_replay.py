@@ -264,7 +264,22 @@ def test_policy_hosts_and_origins(shown: Shown) -> None:
     assert get("/search", archived=True).status == 404
     window = get(shown.at(""), archived=True, Sec_Fetch_Dest="document")
     assert (window.status, window.headers["location"]) == (302, front + shown.at(""))
-    assert get("/at/2026sw_/http://x/", archived=True, Service_Worker="script").status == 403
+    for kind in ("document", "iframe", "frame"):
+        for modifier in ("id_", "dl_", "js_", "wkrf_"):
+            address = shown.at("").replace("/2026/", f"/2026{modifier}/")
+            assert get(address, archived=True, Sec_Fetch_Dest=kind, Sec_Fetch_Mode="navigate").status == 404
+    for modifier in ("", "mp_", "if_", "fr_"):
+        address = shown.at("").replace("/2026/", f"/2026{modifier}/")
+        starting = get(address, archived=True, Sec_Fetch_Dest="iframe", Sec_Fetch_Mode="navigate")
+        assert (starting.status, 'data-testid="no-worker"' in starting.text) == (200, True)
+    for path in ("/at/2026sw_/http://x/", "/sw.js?x=1", "/wabac.js", "/start.js"):
+        assert get(path, archived=True, Service_Worker="script").status == 403
+    worker = get("/sw.js", archived=True, Service_Worker="script")
+    own = "default-src 'none'; script-src 'self'; connect-src 'self'"
+    assert (worker.status, worker.headers["content-security-policy"]) == (200, own)
+    question = shown.at("").replace("/at/", "/raw/")
+    assert get(question, archived=True).status == 404
+    assert get(question, archived=True, Sec_Fetch_Dest="empty").headers["x-redirect-status"] == "200"
     memento = get(shown.at(""), archived=True).headers
     assert 'rel="original"' in memento["link"]
     assert memento["memento-datetime"].endswith("GMT")

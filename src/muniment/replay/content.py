@@ -50,6 +50,7 @@ _MOST_BODY = 64 << 20
 _THREADS = 8
 _T = TypeVar("_T")
 _FRAMES = frozenset({"iframe", "frame", "fencedframe", "object", "embed"})
+_DOCUMENTS = _FRAMES | {"document"}
 _CHILDREN = _FRAMES | {"worker", "sharedworker"}
 """What a page begins that asks for things itself."""
 _FRAMED = frozenset({None, "mp_", "if_", "fr_"})
@@ -113,12 +114,12 @@ class Content:
         url, destination = url_of(text), given.get("sec-fetch-dest", "")
         if kind == "record" or (kind == "raw" and destination != "empty"):
             return PlainTextResponse("Only archived pages are here.\n", 404, headers)
-        if kind == "at" and destination == "document":
-            # a window of its own: the front shows it, with its banner and in its frame
-            return RedirectResponse(f"{self._where.front}/at/{time}/{text}", 302, headers)
-        if kind == "at" and (destination in _FRAMES or given.get("sec-fetch-mode") == "navigate"):
+        if kind == "at" and (destination in _DOCUMENTS or given.get("sec-fetch-mode") == "navigate"):
             if modifier not in _FRAMED:
                 return PlainTextResponse("Documents are shown rewritten alone.\n", 404, headers)
+            if destination == "document":
+                # a window of its own: the front shows it, with its banner and in its frame
+                return RedirectResponse(f"{self._where.front}/at/{time}/{text}", 302, headers)
             return page_response(starting_page(url or text, self._where.front, time), 200, headers)
         body = await _body_of(request) if request.method in _BODIES else b""
         asked = archive_request(

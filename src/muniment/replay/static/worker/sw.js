@@ -77,10 +77,10 @@
   /** An answer about an archived address. */
   async function replayed(event, [, time, mod, url]) {
     const { destination } = event.request;
-    if (destination === "document") return moved(`${MUNIMENT.front}/at/${time}/${url}`);
     if (DOCUMENTS.has(destination)) {
+      if (mod && !FRAMED.has(mod)) return said(404, "Documents are shown rewritten alone.\n");
+      if (destination === "document") return moved(`${MUNIMENT.front}/at/${time}/${url}`);
       if (!mod) return moved(`/at/${time}mp_/${url}`);
-      if (!FRAMED.has(mod)) return said(404, "Documents are shown rewritten alone.\n");
     } else if (!mod) {
       return moved(`/at/${time}id_/${url}`);
     }
