@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from muniment.archive.index.parquet import index_rows, join
@@ -70,6 +71,15 @@ def test_the_nearest_complete_capture_is_chosen(tmp_path: Path, out: Path) -> No
         assert chosen(catalog, "http://x.test/cut", "2021")[0] == 4
         assert [one.offset for one in catalog.all_of(url)] == [1, 3, 2]
         assert chosen(catalog, "http://x.test/b")[0] == -1
+
+
+def test_an_index_of_an_older_version_is_shown(tmp_path: Path, out: Path) -> None:
+    part(out, row("http://x.test/a", "2020", offset=1))
+    path = out / "parts" / f"{NAME}.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["method", "page_id", "engine"]), path, write_page_checksum=True)
+    with closing(opened(tmp_path, out)) as catalog:
+        assert chosen(catalog, "http://x.test/a")[0] == 1
+        assert [one.method for one in catalog.all_of("http://x.test/a")] == ["GET"]
 
 
 def test_what_was_made_of_a_page_is_not_a_capture_of_it(tmp_path: Path, out: Path) -> None:
