@@ -40,7 +40,7 @@ class ArchiveRequest(Struct, frozen=True, kw_only=True):
     """A capture of exactly that microsecond goes first, whatever it is: for addresses with 20 digits."""
     method: str = "GET"
     body: bytes = b""
-    """As it was sent, transfer coding removed; only POST, PUT and PATCH are told apart by it."""
+    """As it was sent, transfer coding removed; it counts for POST, PUT and PATCH alone."""
     content_type: str = ""
     """Of the body."""
     byte_range: str = ""
@@ -107,11 +107,11 @@ class Absence(Struct, frozen=True):
     url: str
     title: str
     text: str
-    """A sentence; empty for what is not archived, of which `Absences` tells more."""
+    """A sentence; empty for what is not archived, of which `Absences` knows more."""
 
     @property
     def status(self) -> int:
-        """The status that it is told with."""
+        """The status of the answer that says so."""
         return 508 if self.kind == "circle" else 404
 
 

@@ -116,7 +116,7 @@ def _told_length(head: Head) -> int | None:
 
 
 def _measured(pieces: Iterator[bytes], known: int | None) -> tuple[Iterator[bytes], int | None]:
-    """A body and its length: a small one is read, of a large one what is known is told."""
+    """A body and its length: a small one is read, of a large one the known length is taken."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Which time a browser behind the replay proxy is shown: its requests name none, so that their pages have to tell."""
+"""Which time a browser behind the replay proxy is shown: its requests name none, so that their pages have to say it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ShownTimes:
 
 
 def _opens_page(request: ProxyRequest) -> bool:
-    """Plain http tells no Sec-Fetch-Mode."""
+    """Browsers send no Sec-Fetch-Mode over plain http."""
     mode = request.header("sec-fetch-mode")
     return mode == "navigate" if mode else request.header("accept").startswith("text/html")
 

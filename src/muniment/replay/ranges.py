@@ -55,7 +55,7 @@ def wanted_range(text: str, total: int) -> ByteRange | None:
 
 
 def kept_part(content_range: str, validator: str, length: int) -> BodyPart | None:
-    """The part that a Content-Range tells of, as far as its bytes are there; None when it tells of none."""
+    """The part that a Content-Range names, as far as its bytes are there; None when it names nothing valid."""
     found = _CONTENT_RANGE.fullmatch(content_range)
     if found is None or int(found[2]) < int(found[1]):
         return None

@@ -65,7 +65,7 @@ def sha1_hex(label: str) -> str:
 
 
 def digest_key(label: str) -> str:
-    """One spelling of a digest: SHA-1 in lower-case hex, others so after their names; what is none as it is.
+    """One spelling of a digest: SHA-1 in lower-case hex, others so after their names; other texts as they are.
 
     The name is a token in any case, the value hexadecimal or base32 in any case (WARC 1.1 §5.8).
     """

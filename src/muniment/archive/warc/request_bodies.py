@@ -25,7 +25,7 @@ __all__ = ["MOST_BODY", "POSTED", "WITH_BODY", "PostedRequest", "body_key", "pos
 POSTED = frozenset({"POST", "PUT"})
 """Methods whose bodies are a part of the key in an index."""
 WITH_BODY = POSTED | {"PATCH"}
-"""Methods whose answers are told apart by the body of the request."""
+"""Methods whose requests differ by their bodies."""
 _MOST_QUERY = 4096
 _MOST_UNTOLD = 8192
 MOST_BODY = 64 << 20
