@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Literal
 
@@ -13,14 +13,14 @@ from muniment.clock import iso_us
 from muniment.extract.headers import redirect_reference
 from muniment.http.redirects import REDIRECTS
 from muniment.model.url import resolve
-from muniment.replay.bodies import BodyRequest, answer_body, header_lines
+from muniment.replay.bodies import BodyRequest, answer_body, header_lines, measured
 from muniment.replay.catalog import Catalog
 from muniment.replay.choice import NEWEST, Choice, Circle, Entry, Hop, Wanted, choose, follow
 from muniment.replay.ranges import BodyPart, kept_part
 from muniment.replay.records import RecordError, message_of, request_body, stored_record
 from muniment.replay.url_keys import micros_of
 
-__all__ = ["Absence", "Answer", "Answers", "ArchiveRequest", "Chosen", "Target", "archive_request"]
+__all__ = ["Absence", "Answer", "Answers", "ArchiveRequest", "Chosen", "KeptBytes", "Target", "archive_request"]
 
 _KNOWN_RECORDS = 5_000
 _PINNED = 20
@@ -100,6 +100,15 @@ class Answer(Struct, frozen=True):
         return [(name.strip().lower(), value.strip()) for name, colon, value in split if colon]
 
 
+class KeptBytes(Struct, frozen=True):
+    """Stored bytes of a capture."""
+
+    entry: Entry
+    pieces: Iterator[bytes]
+    length: int | None
+    """Bytes of the pieces; None: not known before they end."""
+
+
 class Absence(Struct, frozen=True):
     """No answer, and why."""
 
@@ -148,18 +157,27 @@ class Answers:
             chosen.notes, chosen.redirect,
         )  # fmt: skip
 
-    def record(self, request: ArchiveRequest) -> tuple[Entry, Iterator[bytes]] | Absence:
+    def record(self, request: ArchiveRequest) -> KeptBytes | Absence:
         """The WARC record of the capture nearest to a request, as it is stored, wherever redirects lead."""
-        entry = self._single(request)
-        return entry if isinstance(entry, Absence) else (entry, stored_record(self._catalog, entry))
+        return self._kept(request, lambda entry: (stored_record(self._catalog, entry), None))
 
-    def payload(self, request: ArchiveRequest) -> tuple[Entry, Iterator[bytes]] | Absence:
+    def payload(self, request: ArchiveRequest) -> KeptBytes | Absence:
         """The payload of that record, content coding kept."""
+
+        def payload(entry: Entry) -> tuple[Iterator[bytes], int | None]:
+            message = message_of(self._catalog, entry)
+            return message.payload, message.length
+
+        return self._kept(request, payload)
+
+    def _kept(
+        self, request: ArchiveRequest, open_: Callable[[Entry], tuple[Iterator[bytes], int | None]]
+    ) -> KeptBytes | Absence:
         entry = self._single(request)
         if isinstance(entry, Absence):
             return entry
         try:
-            return entry, message_of(self._catalog, entry).payload
+            return KeptBytes(entry, *measured(*open_(entry)))
         except RecordError as problem:
             return _unreadable(entry, problem)
 

@@ -14,9 +14,9 @@ from muniment.replay.choice import Choice, Entry
 from muniment.replay.ranges import BodyPart, ByteRange, part_of, run_from, wanted_range
 from muniment.replay.records import Message, kept_lines
 
-__all__ = ["AnswerBody", "BodyRequest", "answer_body", "header_lines"]
+__all__ = ["AT_ONCE", "AnswerBody", "BodyRequest", "answer_body", "header_lines", "measured"]
 
-_AT_ONCE = 1 << 20
+AT_ONCE = 1 << 20
 """Bytes that are read before an answer begins, so that it can say its length."""
 _ABOUT_LENGTH = re.compile(
     rb"(?i)(?:content-length|transfer-encoding|connection|keep-alive|trailer|upgrade|content-range)[ \t]*:"
@@ -98,10 +98,10 @@ def _whole(asked: BodyRequest, entry: Entry, message: Message) -> AnswerBody:
     as_stored = asked.coded or not codings or mislabelled
     if not as_stored:
         pieces = chain(decoded(pieces, ",".join(codings)))
-    measured, length = _measured(pieces, message.length if as_stored else None)
+    counted, length = measured(pieces, message.length if as_stored else None)
     is_all = entry.part is not None and entry.part.is_all
     status, reason = (200, "OK") if is_all else (head.status, reason_of(head))
-    return AnswerBody(status, reason, measured, length, coded=asked.coded and not mislabelled)
+    return AnswerBody(status, reason, counted, length, coded=asked.coded and not mislabelled)
 
 
 def _codings(head: Head) -> list[str]:
@@ -115,14 +115,14 @@ def _told_length(head: Head) -> int | None:
     return int(told[0]) if told and re.fullmatch("[0-9]{1,18}", told[0]) else None
 
 
-def _measured(pieces: Iterator[bytes], known: int | None) -> tuple[Iterator[bytes], int | None]:
+def measured(pieces: Iterator[bytes], known: int | None) -> tuple[Iterator[bytes], int | None]:
     """A body and its length: a small one is read, of a large one the known length is taken."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:
         held.append(piece)
         size += len(piece)
-        if size > _AT_ONCE:
+        if size > AT_ONCE:
             body = chain(held, pieces)
             return (part_of(body, ByteRange(0, known)), known) if known is not None and known >= size else (body, None)
     return iter(held), size

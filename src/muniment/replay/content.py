@@ -13,14 +13,14 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from muniment.replay import pages
 from muniment.replay.absences import Absences
 from muniment.replay.addresses import AT_PATH, STYLE, Addresses, url_of
 from muniment.replay.answers import Absence, Answer, Answers, archive_request
 from muniment.replay.catalog import Entry
-from muniment.replay.responses import page_response, static_response
+from muniment.replay.responses import body_response, page_response, static_response
 from muniment.replay.security_headers import DROPPED, content_headers, shown_headers, worker_headers
 from muniment.replay.url_keys import full_stamp, http_date, stamp
 from muniment.replay.views import Views
@@ -161,7 +161,12 @@ class Content:
         if answer.redirect:
             time = full_stamp(answer.redirect.at if answer.redirect.at is not None else answer.entry.at)
             lines.append(("location", f"/at/{time}/{_ascii(answer.redirect.url)}"))
-        return _sent(answer, answer.status, [*lines, *headers.items(), *self._memento(answer.entry).items()])
+        return body_response(
+            answer.pieces,
+            answer.length,
+            answer.status,
+            [*lines, *headers.items(), *self._memento(answer.entry).items()],
+        )
 
     def _for_worker(self, answer: Answer, headers: dict[str, str]) -> Response:
         """The answer in the form that wabac.js reads: its status and the way of a redirect are headers of a 200."""
@@ -176,7 +181,7 @@ class Content:
         if cookies:
             lines.append(("X-Proxy-Set-Cookie", ",".join(cookies)))
         lines.append(("Memento-Datetime", http_date(answer.entry.at)))
-        return _sent(answer, 200, [*lines, *headers.items()])
+        return body_response(answer.pieces, answer.length, 200, [*lines, *headers.items()])
 
     def _memento(self, entry: Entry) -> dict[str, str]:
         """The headers of RFC 7089 about a capture."""
@@ -189,17 +194,6 @@ class Content:
             f'<{content}/at/{stamp(entry.at)}/{url}>; rel="memento"; datetime="{date}"',
         )
         return {"Memento-Datetime": date, "Link": ", ".join(links)}
-
-
-def _sent(answer: Answer, status: int, lines: list[tuple[str, str]]) -> Response:
-    """An answer with its body; lines may come more than once."""
-    response = StreamingResponse(answer.pieces, status)
-    if answer.length is not None:
-        lines = [*lines, ("content-length", str(answer.length))]
-    response.raw_headers = [
-        (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in lines
-    ]
-    return response
 
 
 async def _body_of(request: Request) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from muniment import __version__
 from muniment.clock import iso_us
@@ -21,12 +21,12 @@ from muniment.errors import UsageError
 from muniment.replay import pages
 from muniment.replay.absences import Absences
 from muniment.replay.addresses import AT_PATH, BANNER_SCRIPT, STYLE, Addresses, url_of
-from muniment.replay.answers import Absence, Answers, ArchiveRequest, Chosen, archive_request
+from muniment.replay.answers import Absence, Answers, ArchiveRequest, Chosen, KeptBytes, archive_request
 from muniment.replay.banner import Banner, banner_page
-from muniment.replay.catalog import Entry, Search
+from muniment.replay.catalog import Search
 from muniment.replay.exact_windows import ExactWindows
 from muniment.replay.plan import ReplayEngine, ReplayPlan
-from muniment.replay.responses import page_response, static_response
+from muniment.replay.responses import body_response, page_response, static_response
 from muniment.replay.security_headers import download_headers, front_headers
 from muniment.replay.url_keys import full_stamp, http_date, micros_of, stamp, wanted_url
 from muniment.replay.views import Views
@@ -239,15 +239,8 @@ class Front:
         return self._absent(chosen) if isinstance(chosen, Absence) else self._framed(chosen)
 
     def _bytes(self, kind: str, wanted: ArchiveRequest) -> Response:
-        if kind == "record":
-            record = self._answers.record(wanted)
-            if isinstance(record, Absence):
-                return self._absent(record)
-            return _download(record[0], ".warc", record[1], "application/warc")
-        answer = self._answers.answer(wanted, coded=True)
-        if isinstance(answer, Absence):
-            return self._absent(answer)
-        return _download(answer.entry, "", answer.pieces, "application/octet-stream")
+        kept = self._answers.record(wanted) if kind == "record" else self._answers.payload(wanted)
+        return self._absent(kept) if isinstance(kept, Absence) else _download(kind, kept)
 
     def _framed(self, chosen: Chosen) -> Response:
         entry, notes = chosen.entry, list(chosen.notes)
@@ -300,7 +293,12 @@ def _from_elsewhere(request: Request, front: str) -> str:
     return ""
 
 
-def _download(entry: Entry, ending: str, pieces: Iterator[bytes], kind: str) -> Response:
+def _download(kind: str, kept: KeptBytes) -> Response:
+    entry, record = kept.entry, kind == "record"
     name = f"{stamp(entry.at)}-{re.sub('[^A-Za-z0-9.-]+', '-', entry.url.partition('://')[2])[:80].strip('-')}"
-    headers = {**download_headers(f"{name}{ending}"), "Memento-Datetime": http_date(entry.at)}
-    return StreamingResponse(pieces, 200, headers, kind)
+    headers = {
+        **download_headers(f"{name}.warc" if record else name),
+        "Content-Type": "application/warc" if record else "application/octet-stream",
+        "Memento-Datetime": http_date(entry.at),
+    }
+    return body_response(kept.pieces, kept.length, 200, list(headers.items()))

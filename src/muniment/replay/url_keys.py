@@ -99,8 +99,9 @@ def micros_of(text: str) -> int | None:
         return None
     seconds, fraction = digits[:_SECONDS], digits[_SECONDS:]
     full = seconds + "00000101000000"[len(seconds) :]
+    numbers = (int(full[:4]), *(int(full[at : at + 2]) for at in range(4, _SECONDS, 2)))
     try:
-        at = datetime.strptime(full, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        at = datetime(*numbers, tzinfo=UTC)  # type: ignore[arg-type, misc]  # six numbers
     except ValueError:
         return None
     return int(at.timestamp()) * 1_000_000 + int(fraction.ljust(6, "0"))
