@@ -29,7 +29,7 @@ HOME = """<!doctype html><title>Home</title><h1 id=text>Hello</h1>
   document.cookie = "gone=; max-age=0";
   seen.cookie = document.cookie;
 </script>
-<script type=importmap>{"imports": {"once": "./once.js"}}</script>
+<script type=importmap>{"imports": {"once": "./once.js", "parts/": "./"}}</script>
 <script type=module>const top = 1; seen.inline = [import.meta.url, top, location.pathname];</script>
 <script type=module src=/module.js></script>
 <a href=/teapot>x</a><a href=/moved>y</a><a href=/picture>z</a>"""
@@ -47,6 +47,7 @@ late.type = "module";
 late.textContent = 'import once from "./once.js"; seen.late = [location.pathname, typeof once];';
 document.head.append(late);
 seen.dynamic = (await import("./once.js")).default === once;
+seen.byBeginning = (await import("parts/once.js")).default === once;
 """
 SITE: dict[str, Any] = {
     "/": HOME,
@@ -91,7 +92,7 @@ def test_scripts_see_their_site(shown: Shown, browser: Chromium) -> None:
     page = browser.page()
     page.goto(f"{shown.replay.front}/at/2026/{shown.url}")
     frame = page.frame("mp_/")
-    frame.wait("Object.keys(seen).length >= 11", 30)
+    frame.wait("Object.keys(seen).length >= 12", 30)
     time.sleep(1)  # the banner looks a while after the page has loaded
     assert page.run("document.querySelector('[data-testid=replay-url]').textContent") == shown.url
     url, origin = shown.url, shown.url.rstrip("/")
@@ -103,6 +104,7 @@ def test_scripts_see_their_site(shown: Shown, browser: Chromium) -> None:
         "module": [f"{url}module.js", "/", True],
         "late": ["/", "object"],
         "dynamic": True,
+        "byBeginning": True,
         "worker": [f"{url}worker.js", origin],
         "moduleWorker": [f"{url}module_worker.js"],
         "blobWorker": origin,
@@ -128,7 +130,7 @@ def test_a_page_whose_replay_is_over_clears_what_it_stored(shown: Shown, browser
     page = browser.page()
     page.goto(f"{first.front}/at/2026/{shown.url}")
     frame = page.frame("mp_/")
-    frame.wait("Object.keys(seen).length >= 11", 30)
+    frame.wait("Object.keys(seen).length >= 12", 30)
     frame.run("localStorage.setItem('a', '1')")
     first.end(signal.SIGKILL)
     with Replay(shown.cwd, "out", "--port", first.front.rsplit(":", 1)[1]) as second:

@@ -42,7 +42,7 @@ _SCRIPTS = {
         "page/workers.js",
         "page/inline_modules.js",
     ),
-    "/after.js": ("page/listeners.js", "page/report.js"),
+    "/after.js": ("page/listeners.js", "page/bare_imports.js", "page/report.js"),
 }
 _JAVASCRIPT = "text/javascript; charset=utf-8"
 _BODIES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
