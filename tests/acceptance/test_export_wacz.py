@@ -12,12 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import msgspec
 from crawled import complaint
 from tests.support.chromium import Chromium
 from tests.support.disks import fill, small_disk
+from tests.support.exchanges import exchange, page_context
 from tests.support.gated_site import Answer, GatedSite
 from tests.support.packages import PackageReader
 from tests.support.player import ARCHIVED, PlayerSite
+
+from muniment.archive.index.parquet import join
+from muniment.archive.segment import Segment
+from muniment.archive.warc.warcinfo import WarcInfo
 
 Muniment = Callable[..., Any]
 SAME = "<p>words that are the same on two pages</p>" * 30
@@ -195,9 +201,26 @@ def test_wrong_use_is_one_line(muniment: Muniment, tmp_path: Path) -> None:
     assert (out / "captures.parquet").exists()
 
 
+def only_asked_for(out: Path, url: str) -> None:
+    """An output directory of answers to HEAD and OPTIONS, newer than any page."""
+    out.mkdir()
+    segment = Segment.open(out, out / "parts", "muniment-00000.warc.gz", WarcInfo(software="test"))
+    for number, method in enumerate(("HEAD", "OPTIONS")):
+        made = exchange(url, b"", request=f"{method} / HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        at = time.time_ns() // 1000 + number
+        segment.write(msgspec.structs.replace(made, method=method, started_at=at), page_context())
+    segment.seal()
+    join(out, out / "parts")
+
+
 def test_replayweb_page_shows_it(muniment: Muniment, browser: Chromium, tmp_path: Path) -> None:
     _, url = crawled(muniment, "out")
-    assert muniment("export", "out", "--wacz", "a.wacz", "--quiet").code == 0
+    only_asked_for(tmp_path / "asked", url)
+    assert muniment("export", "out", "asked", "--wacz", "a.wacz", "--quiet").code == 0
+    lines = muniment("export", "out", "asked", "--cdxj", "-").stdout.splitlines()
+    package = PackageReader(tmp_path / "a.wacz")
+    assert len(lines) == len(package.lines) + 2, "answers to HEAD and OPTIONS are in a CDXJ alone"
+    assert [page["url"] for page in package.pages()] == [url]
     with PlayerSite(tmp_path / "a.wacz", url) as site:
         page = browser.page()
         page.goto(site.url)

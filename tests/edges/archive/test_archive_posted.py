@@ -46,6 +46,10 @@ BODIES = (
 )
 
 
+ASKED = [method for method, _, _ in BODIES].index("OPTIONS")
+"""What a package has no line of."""
+
+
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     """An archive with a request of each kind."""
@@ -84,7 +88,10 @@ def test_lines_have_the_bodies_of_requests(tmp_path: Path, out: Path) -> None:
     assert sum("requestBody" in one for one in told) == sum(method in {"POST", "PUT"} for method, _, _ in BODIES) + 1
     assert all(isinstance(value, str) for one in told for value in one.values())
     export_wacz([str(out)], str(tmp_path / "x.wacz"), WaczOptions())
-    assert PackageReader(tmp_path / "x.wacz").text_of_index().splitlines() == lines
+    pages = [
+        line for line, one in zip(lines, told, strict=True) if not one["url"].startswith(f"http://site.test/{ASKED}")
+    ]
+    assert PackageReader(tmp_path / "x.wacz").text_of_index().splitlines() == pages
 
 
 def test_a_request_that_cannot_be_read_stops_it(tmp_path: Path, out: Path) -> None:

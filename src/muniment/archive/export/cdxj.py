@@ -12,7 +12,7 @@ import re
 import tempfile
 import time
 from base64 import b32encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -63,15 +63,15 @@ def requests_in(path_of: Callable[[str], Path]) -> RequestAt:
     return request_at
 
 
-def cdxj_lines(batch: pa.RecordBatch, request_at: RequestAt) -> list[str]:
-    """The lines of the rows that have a record of their own; `batch` has the columns `COLUMNS`.
+def cdxj_lines(batch: pa.RecordBatch, request_at: RequestAt, without: Collection[str] = ()) -> list[str]:
+    """The lines of the rows that have a record of their own, `without` those of some methods.
 
-    The record of a request follows that of its response.
+    `batch` has the columns `COLUMNS`. The record of a request follows that of its response.
     """
     columns = [batch.column(name).to_pylist() for name in COLUMNS]
     lines = []
     for url, status, mime, digest, file, offset, length, kind, started, found_as, method in zip(*columns, strict=True):
-        if file and found_as != LISTED_AGAIN:
+        if file and found_as != LISTED_AGAIN and method not in without:
             asked = request_at(file, offset + length, url) if method in POSTED and kind == "response" else None
             lines.append(_line(url, status, mime, digest, file, offset, length, kind, started, asked))
     return lines

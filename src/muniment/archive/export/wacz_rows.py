@@ -20,8 +20,10 @@ __all__ = ["ArchiveRows", "read_rows"]
 _COLUMNS = (*COLUMNS, "error", "depth")
 _OF_ROWS = (
     "url", "started_at", "found_as", "status", "error", "depth", "content_type", "digest", "record_type", "warc_file",
-    "warc_offset", "warc_length",
+    "warc_offset", "warc_length", "method",
 )  # fmt: skip
+_BODILESS = frozenset({"HEAD", "OPTIONS"})
+"""Methods whose answers readers of packages would take for the page, and show it empty."""
 _DIGEST_BYTES = 20
 
 
@@ -68,7 +70,7 @@ class ArchiveRows:
         self._writer.close()
         self._batches.seek(0)
         for batch in pa.ipc.open_stream(self._batches):
-            for line in cdxj_lines(batch, self._request_at):
+            for line in cdxj_lines(batch, self._request_at, without=_BODILESS):
                 lines.add(line)
         return lines.lines()
 
@@ -86,18 +88,20 @@ class ArchiveRows:
         entry: str,
         offset: int,
         length: int,
+        method: str,
     ) -> None:
         if found_as == LISTED_AGAIN:
             return
         self.records += 1
         start, revisit = is_start(depth, found_as), record_type == "revisit"
         page = None
-        if is_page(status, error, depth, found_as, kind):
+        if method not in _BODILESS and is_page(status, error, depth, found_as, kind):
             page = PageRow(url, at, start, digest, revisit)
             if revisit and len(digest) == 2 * _DIGEST_BYTES:
                 self.revisited.add(bytes.fromhex(digest))
         self.newest = max(self.newest, at)
-        self._consider(url, at, page is not None, start=start, complete=not error)
+        if method not in _BODILESS:
+            self._consider(url, at, page is not None, start=start, complete=not error)
         self.by_place.add(row_line(self._numbers[entry], RecordRow(offset, length, kind, page)))
 
     def _consider(self, url: str, at: int, page: bool, *, start: bool, complete: bool) -> None:
