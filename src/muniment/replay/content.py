@@ -29,7 +29,7 @@ from muniment.replay.worker_pages import over_page, starting_page
 
 __all__ = ["Content"]
 
-_WORKER_PARTS = ("texts", "documents", "module_scope", "modules", "import_maps", "workers", "mended", "sw")
+_WORKER_PARTS = ("texts", "documents", "module_scope", "modules", "import_maps", "playlists", "workers", "mended", "sw")
 _WORKER_FILES = tuple(f"worker/{name}.js" for name in _WORKER_PARTS)
 _SCRIPTS = {
     "/start.js": ("start.js",),

@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 
 WORKER = files("muniment.replay") / "static" / "worker"
-PARTS = ("texts", "documents", "module_scope", "modules", "import_maps")
+PARTS = ("texts", "documents", "module_scope", "modules", "import_maps", "playlists")
 NAMES = ["window", "globalThis", "self", "document", "location", "top", "parent", "frames", "opener"]
 
 
@@ -138,3 +138,17 @@ def test_xhtml_and_utf_16_are_read_as_html_in_utf_8() -> None:
     ):
         given = {"bytes": list(text.encode(encoding)), "kind": kind}
         assert run(script, given) == ["text/html; charset=utf-8", text]
+
+
+def test_playlists_keep_all_that_they_offer() -> None:
+    script = (
+        "const made = new Response(given, { headers: { 'content-type': 'application/x-mpegURL' } });"
+        "return [MUNIMENT.playlists.isOne(made), await (await MUNIMENT.playlists.mended(made, '2026')).text()];"
+    )
+    lines = [
+        '#EXT-X-MEDIA:TYPE=AUDIO,URI="https://a.test/s.m3u8"', "#EXT-X-STREAM-INF:BANDWIDTH=9000000", "high.m3u8",
+        "#EXT-X-STREAM-INF:BANDWIDTH=9", "https://b.test/low.m3u8?x=https://c.test/",
+    ]  # fmt: skip
+    text = "\n".join(lines)
+    expected = text.replace('"https://a', '"/at/2026mp_/https://a').replace("\nhttps://b", "\n/at/2026mp_/https://b")
+    assert run(script, text) == [True, expected]

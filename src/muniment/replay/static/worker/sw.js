@@ -163,7 +163,9 @@
     if (!response.headers.has("x-redirect-status")) return finished(response); // a page of ours, or an error
     if (DOCUMENTS.has(seen.destination)) response = await MUNIMENT.documents(response);
     const kind = await archived;
-    return kind.fromResponse({ url: request.url, response, date: new Date(), noRW: false, isLive: false, archivePrefix: "/raw/" });
+    const noRW = MUNIMENT.playlists.isOne(response);
+    if (noRW) response = await MUNIMENT.playlists.mended(response, request.timestamp);
+    return kind.fromResponse({ url: request.url, response, date: new Date(), noRW, isLive: false, archivePrefix: "/raw/" });
   }
 
   class Ended extends Error {}
