@@ -15,13 +15,10 @@ from muniment.control.why import Why, why
 from muniment.errors import MunimentError
 from muniment.model.url import path_of
 from muniment.replay import pages
-from muniment.replay.catalog import Catalog, Entry
+from muniment.replay.captures.catalog import Catalog
 from muniment.replay.pages import Missing
 
-__all__ = ["Absences", "Verdict", "loop_of"]
-
-_MOST_HOPS = 20
-
+__all__ = ["Absences", "UrlVerdict"]
 
 _NEVER_SEEN = "never seen"
 _MOST_VERDICTS = 2_000
@@ -29,7 +26,7 @@ _FRESH_S = 30.0
 """A running crawl may come to know more of a URL."""
 
 
-class Verdict(Struct, frozen=True):
+class UrlVerdict(Struct, frozen=True):
     """What became of a URL."""
 
     reason: str
@@ -45,7 +42,7 @@ class Absences:
 
     def __init__(self, catalog: Catalog, directories: Sequence[Path], front: str) -> None:
         self._catalog, self._directories, self._front = catalog, directories, front
-        self._verdicts: OrderedDict[tuple[str, int], tuple[float, Verdict]] = OrderedDict()
+        self._verdicts: OrderedDict[tuple[str, int], tuple[float, UrlVerdict]] = OrderedDict()
 
     def text_of(self, url: str) -> str:
         """The page of a URL that is not archived, for where the front is not."""
@@ -59,7 +56,7 @@ class Absences:
         elsewhere = self._catalog.elsewhere(url, tail) if len(tail) > 1 else []
         return Missing(url, self._catalog.all_of(url), elsewhere, list(self._reasons(url)))
 
-    def verdict(self, url: str, at: int) -> Verdict:
+    def verdict(self, url: str, at: int) -> UrlVerdict:
         """The verdict of the tracker that knows most of a URL, which was wanted as of a time in Unix microseconds."""
         known = self._verdicts.get((url, at))
         if known is not None and monotonic() - known[0] < _FRESH_S:
@@ -70,14 +67,14 @@ class Absences:
             self._verdicts.popitem(last=False)
         return made
 
-    def _verdict(self, url: str, at: int) -> Verdict:
+    def _verdict(self, url: str, at: int) -> UrlVerdict:
         others = self._catalog.all_of(url)
         nearest = min((one.at for one in others), key=lambda one: abs(one - at), default=None)
         found = [one for _, one in self._told_by_trackers(url)]
         best = next((one for one in found if one.verdict != _NEVER_SEEN), next(iter(found), None))
         if best is None:
-            return Verdict("never-seen", "no tracker of this archive has it", nearest)
-        return Verdict("never-seen" if best.verdict == _NEVER_SEEN else best.verdict, best.text, nearest)
+            return UrlVerdict("never-seen", "no tracker of this archive has it", nearest)
+        return UrlVerdict("never-seen" if best.verdict == _NEVER_SEEN else best.verdict, best.text, nearest)
 
     def _reasons(self, url: str) -> Iterable[str]:
         return (f"{name}: {found.verdict}: {found.text}" for name, found in self._told_by_trackers(url))
@@ -91,19 +88,3 @@ class Absences:
             except (MunimentError, OSError):
                 continue
             yield directory.name, found
-
-
-def loop_of(catalog: Catalog, entry: Entry) -> str:
-    """What is said of redirects that lead nowhere; empty where they do not."""
-    seen, here = {entry.url}, entry
-    for _ in range(_MOST_HOPS):
-        if not here.redirect_to:
-            return ""
-        if here.redirect_to in seen:
-            return f"Its redirects lead back to {here.redirect_to}, as they did when they were captured."
-        seen.add(here.redirect_to)
-        following, _ = catalog.nearest(here.redirect_to, here.at)
-        if following is None:
-            return ""
-        here = following
-    return f"More than {_MOST_HOPS} redirects follow each other."

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from muniment.replay.url_keys import wanted_url
+from muniment.replay.captures.url_keys import wanted_url
 
 __all__ = ["AT_PATH", "BANNER_SCRIPT", "STYLE", "Addresses", "url_of"]
 

@@ -13,12 +13,12 @@ from muniment.clock import iso_us
 from muniment.extract.headers import redirect_reference
 from muniment.http.redirects import REDIRECTS
 from muniment.model.url import resolve
-from muniment.replay.bodies import BodyRequest, answer_body, header_lines, measured
-from muniment.replay.catalog import Catalog
+from muniment.replay.captures.bodies import BodyRequest, answer_body, header_lines, measured
+from muniment.replay.captures.catalog import Catalog
+from muniment.replay.captures.ranges import BodyPart, kept_part
+from muniment.replay.captures.records import RecordError, message_of, request_body, stored_record
+from muniment.replay.captures.url_keys import micros_of
 from muniment.replay.choice import NEWEST, Choice, Circle, Entry, Hop, Wanted, choose, follow
-from muniment.replay.ranges import BodyPart, kept_part
-from muniment.replay.records import RecordError, message_of, request_body, stored_record
-from muniment.replay.url_keys import micros_of
 
 __all__ = ["Absence", "Answer", "Answers", "ArchiveRequest", "Chosen", "KeptBytes", "Target", "archive_request"]
 

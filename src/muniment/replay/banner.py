@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from muniment.replay.addresses import BANNER_SCRIPT, STYLE
-from muniment.replay.catalog import Entry
+from muniment.replay.captures.catalog import Entry
+from muniment.replay.captures.url_keys import full_stamp
 from muniment.replay.markup import Markup, document, element
 from muniment.replay.pages import at_link, timed, when
 from muniment.replay.timeline import Tick, status_of, ticks_of
-from muniment.replay.url_keys import full_stamp
 
 __all__ = ["Banner", "banner_page"]
 

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 from msgspec import Struct
 
 from muniment.archive.warc.request_bodies import WITH_BODY
-from muniment.replay.ranges import BodyPart
-from muniment.replay.url_keys import loose_key, spelled
+from muniment.replay.captures.ranges import BodyPart
+from muniment.replay.captures.url_keys import loose_key, spelled
 
 __all__ = ["NEWEST", "NO_JOB", "Choice", "Circle", "Entry", "Hop", "Wanted", "choose", "follow", "original_of"]
 

@@ -19,10 +19,10 @@ from muniment.replay import pages
 from muniment.replay.absences import Absences
 from muniment.replay.addresses import AT_PATH, STYLE, Addresses, url_of
 from muniment.replay.answers import Absence, Answer, Answers, archive_request
-from muniment.replay.catalog import Entry
+from muniment.replay.captures.catalog import Entry
+from muniment.replay.captures.url_keys import full_stamp, http_date, stamp
 from muniment.replay.responses import body_response, page_response, static_response
 from muniment.replay.security_headers import DROPPED, content_headers, shown_headers, worker_headers
-from muniment.replay.url_keys import full_stamp, http_date, stamp
 from muniment.replay.views import Views
 from muniment.replay.wabac import Wabac
 from muniment.replay.worker_pages import over_page, starting_page

@@ -23,12 +23,12 @@ from muniment.replay.absences import Absences
 from muniment.replay.addresses import AT_PATH, BANNER_SCRIPT, STYLE, Addresses, url_of
 from muniment.replay.answers import Absence, Answers, ArchiveRequest, Chosen, KeptBytes, archive_request
 from muniment.replay.banner import Banner, banner_page
-from muniment.replay.catalog import Search
-from muniment.replay.exact_windows import ExactWindows
+from muniment.replay.captures.catalog import Search
+from muniment.replay.captures.url_keys import full_stamp, http_date, micros_of, stamp, wanted_url
+from muniment.replay.exact.windows import ExactWindows
 from muniment.replay.plan import ReplayEngine, ReplayPlan
 from muniment.replay.responses import body_response, page_response, static_response
 from muniment.replay.security_headers import download_headers, front_headers
-from muniment.replay.url_keys import full_stamp, http_date, micros_of, stamp, wanted_url
 from muniment.replay.views import Views
 
 __all__ = ["Front"]

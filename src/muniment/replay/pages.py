@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from muniment.clock import iso_us
 from muniment.replay.addresses import STYLE
-from muniment.replay.catalog import CatalogTotals, Entry, Search
+from muniment.replay.captures.catalog import CatalogTotals, Entry, Search
+from muniment.replay.captures.url_keys import full_stamp
 from muniment.replay.markup import Markup, document, element
 from muniment.replay.plan import ReplayEngine
-from muniment.replay.url_keys import full_stamp
 from muniment.replay.wabac import LICENCE, SOURCE
 
 __all__ = [

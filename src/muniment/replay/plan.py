@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from muniment.procs.registry import ProcessRegistry
-from muniment.replay.catalog import Catalog
+from muniment.replay.captures.catalog import Catalog
 
 __all__ = ["ReplayEngine", "ReplayOptions", "ReplayOrigins", "ReplayPlan"]
 

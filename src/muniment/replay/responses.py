@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from starlette.responses import Response, StreamingResponse
 
-from muniment.replay.bodies import AT_ONCE
+from muniment.replay.captures.bodies import AT_ONCE
 
 __all__ = ["body_response", "page_response", "static_response"]
 

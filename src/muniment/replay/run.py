@@ -14,9 +14,9 @@ from muniment.archive.reading.containers import Container, containers_of, is_for
 from muniment.control.indexes import check_indexes, paths_of
 from muniment.errors import UsageError
 from muniment.procs.registry import ProcessRegistry
-from muniment.replay.catalog import Catalog
+from muniment.replay.captures.catalog import Catalog
+from muniment.replay.captures.url_keys import full_stamp, micros_of, wanted_url
 from muniment.replay.plan import ReplayOptions, ReplayOrigins, ReplayPlan
-from muniment.replay.url_keys import full_stamp, micros_of, wanted_url
 from muniment.replay.wabac import find_wabac
 
 __all__ = ["replay"]
@@ -53,7 +53,7 @@ def replay(
             ready=ready,
         )
         if wabac is None:
-            from muniment.replay.exact_session import show_exactly  # noqa: PLC0415  (a replay in the page needs no proxy)
+            from muniment.replay.exact.session import show_exactly  # noqa: PLC0415  (a replay in the page needs no proxy)
 
             show_exactly(plan)
         else:

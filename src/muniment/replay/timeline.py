@@ -8,8 +8,8 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from muniment.replay.catalog import Entry
-from muniment.replay.url_keys import full_stamp
+from muniment.replay.captures.catalog import Entry
+from muniment.replay.captures.url_keys import full_stamp
 
 __all__ = ["Tick", "status_of", "ticks_of"]
 

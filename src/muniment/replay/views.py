@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from muniment.clock import monotonic
 from muniment.replay.addresses import url_of
-from muniment.replay.url_keys import full_stamp, micros_of
+from muniment.replay.captures.url_keys import full_stamp, micros_of
 
 __all__ = ["Vain", "ViewKey", "Views"]
 

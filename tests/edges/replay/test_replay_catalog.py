@@ -12,8 +12,9 @@ from muniment.archive.index.parquet import index_rows, join
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN, Capture
 from muniment.model.url import host_of
-from muniment.replay.catalog import Catalog, Search
-from muniment.replay.url_keys import micros_of
+from muniment.replay.answers import Absence, Answers, archive_request
+from muniment.replay.captures.catalog import Catalog, Search
+from muniment.replay.captures.url_keys import micros_of
 
 NAME = "muniment-00000.warc.gz"
 
@@ -48,8 +49,10 @@ def opened(tmp_path: Path, *outs: Path) -> Catalog:
 
 
 def chosen(catalog: Catalog, url: str, at: str = "") -> tuple[int, str, bool]:
-    entry, loosely = catalog.nearest(url, micros_of(at))
-    return (entry.offset, entry.url, loosely) if entry else (-1, "", loosely)
+    found = Answers(catalog).chosen(archive_request(url, at))
+    if isinstance(found, Absence):
+        return -1, "", False
+    return found.entry.offset, found.entry.url, any("itself was not captured" in note for note in found.notes)
 
 
 def test_the_nearest_complete_capture_is_chosen(tmp_path: Path, out: Path) -> None:
@@ -154,7 +157,7 @@ def test_pages_start_pages_hosts_and_search(tmp_path: Path, out: Path) -> None:
 
 
 def test_rows_that_move_are_there_once(tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muniment.replay.intake._REFRESH_S", -1.0)
+    monkeypatch.setattr("muniment.replay.captures.intake._REFRESH_S", -1.0)
     part(out, row("http://x.test/a", offset=1))
     other = "muniment-00001.warc.gz"
     with closing(opened(tmp_path, out)) as catalog:
@@ -165,8 +168,7 @@ def test_rows_that_move_are_there_once(tmp_path: Path, out: Path, monkeypatch: p
         (out / other).touch()
         join(out, out / "parts")
         assert catalog.totals().captures == 2
-        entry, _ = catalog.nearest("http://x.test/b", None)
-        assert entry is not None
+        (entry,) = catalog.all_of("http://x.test/b")
         assert catalog.container(entry.place).path == out / other
         (out / "captures.parquet").write_bytes(b"PAR1 cut")
         assert catalog.totals().captures == 2, "what was read stays while a file cannot be read"
@@ -181,8 +183,7 @@ def test_two_directories_with_equal_names(tmp_path: Path, out: Path) -> None:
         (place / NAME).touch()
     with closing(opened(tmp_path, out, second)) as catalog:
         for url, place in (("http://x.test/a", out), ("http://x.test/b", second)):
-            entry, _ = catalog.nearest(url, None)
-            assert entry is not None
+            (entry,) = catalog.all_of(url)
             assert catalog.container(entry.place).path == place / NAME
 
 

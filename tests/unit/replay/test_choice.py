@@ -12,8 +12,8 @@ import pytest
 from msgspec import Struct
 
 from muniment.archive.warc.request_bodies import body_key
+from muniment.replay.captures.ranges import kept_part
 from muniment.replay.choice import NEWEST, Circle, Entry, Hop, Wanted, choose, follow, original_of
-from muniment.replay.ranges import kept_part
 
 P = "http://a.test/p"
 S = "https://a.test/p"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muniment.replay.url_keys import full_stamp, micros_of, stamp
+from muniment.replay.captures.url_keys import full_stamp, micros_of, stamp
 
 NOON = 1_764_072_000_000_000
 """2025-11-25T12:00:00Z in microseconds."""

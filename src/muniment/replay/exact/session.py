@@ -11,13 +11,13 @@ from muniment.proxy.page_proxy import PageProxy
 from muniment.replay.absences import Absences
 from muniment.replay.addresses import Addresses
 from muniment.replay.answers import Answers
-from muniment.replay.exact_answers import ExactAnswers
-from muniment.replay.exact_browser import ExactBrowser, browser_program, held_flags
+from muniment.replay.captures.url_keys import micros_of
+from muniment.replay.exact.answers import ExactAnswers
+from muniment.replay.exact.browser import ExactBrowser, browser_program, held_flags
 from muniment.replay.front import Front
 from muniment.replay.plan import ReplayOrigins, ReplayPlan
 from muniment.replay.server import ReplayServer
 from muniment.replay.site import ReplaySite
-from muniment.replay.url_keys import micros_of
 
 __all__ = ["show_exactly"]
 

@@ -11,10 +11,10 @@ from msgspec import Struct
 from muniment.archive.export.gather import WarcFile
 from muniment.archive.reading.containers import Container
 from muniment.model.url import host_of
-from muniment.replay.capture_rows import ENTRY_FIELDS, key_of, loose_url_key, url_key
-from muniment.replay.choice import NEWEST, Entry, Wanted, choose
-from muniment.replay.intake import CatalogIntake
-from muniment.replay.url_keys import spelled
+from muniment.replay.captures.intake import CatalogIntake
+from muniment.replay.captures.rows import ENTRY_FIELDS, key_of, loose_url_key, url_key
+from muniment.replay.captures.url_keys import spelled
+from muniment.replay.choice import Entry
 
 __all__ = ["Catalog", "CatalogTotals", "Entry", "Search"]
 
@@ -59,12 +59,6 @@ class Catalog:
     def close(self) -> None:
         """Close the database."""
         self._db.close()
-
-    def nearest(self, url: str, at: int | None) -> tuple[Entry | None, bool]:
-        """The capture of a URL nearest to a time (the newest without one), and whether it was matched loosely."""
-        wanted = Wanted(url=url, at=NEWEST if at is None else at)
-        found = choose(wanted, self.alike(url, wanted.at)) or choose(wanted, self.loosely_alike(url, wanted.at))
-        return (found.entry, found.loosely) if found else (None, False)
 
     def alike(self, url: str, at: int) -> list[Entry]:
         """The captures of a URL and of its other spellings in either scheme; of very many, complete and near ones."""

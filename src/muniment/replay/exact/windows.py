@@ -10,7 +10,7 @@ from pathlib import Path
 from muniment.errors import UsageError
 from muniment.procs.children.run import ChildRun, launch
 from muniment.procs.registry import ProcessRegistry
-from muniment.replay.exact_browser import browser_program
+from muniment.replay.exact.browser import browser_program
 
 __all__ = ["ExactWindows"]
 

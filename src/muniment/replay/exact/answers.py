@@ -17,11 +17,11 @@ from muniment.proxy.answerer import AnswerTaker, ProxyRequest, TunnelEnd
 from muniment.replay.absences import Absences
 from muniment.replay.addresses import AT_PATH, url_of
 from muniment.replay.answers import Absence, Answer, Answers, ArchiveRequest, Chosen, archive_request
+from muniment.replay.captures.url_keys import http_date
 from muniment.replay.choice import Entry
-from muniment.replay.exact_times import ShownTimes
+from muniment.replay.exact.times import ShownTimes
 from muniment.replay.front import Front
 from muniment.replay.pages import noted_page, told_page
-from muniment.replay.url_keys import http_date
 
 __all__ = ["ExactAnswers"]
 

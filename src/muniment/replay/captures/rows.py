@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from msgspec import structs
 
 from muniment.errors import ArchiveError
+from muniment.replay.captures.url_keys import BUSTERS, kept_arguments
 from muniment.replay.choice import Entry
-from muniment.replay.url_keys import BUSTERS, kept_arguments
 
 __all__ = ["ENTRY_FIELDS", "KEY_MACROS", "CaptureRows", "key_of", "loose_url_key", "url_key"]
 

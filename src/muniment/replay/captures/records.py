@@ -15,7 +15,7 @@ from muniment.archive.warc.request_bodies import WITH_BODY, posted_request
 from muniment.archive.warc.stored import read_message, read_record
 from muniment.http.head import Head
 from muniment.model.url import normalise
-from muniment.replay.catalog import Catalog
+from muniment.replay.captures.catalog import Catalog
 from muniment.replay.choice import Entry, original_of
 
 __all__ = ["Message", "RecordError", "kept_lines", "message_of", "request_body", "stored_record"]

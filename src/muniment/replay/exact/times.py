@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from muniment.proxy.answerer import ProxyRequest
 from muniment.replay.answers import Answer
-from muniment.replay.url_keys import spelled
+from muniment.replay.captures.url_keys import spelled
 
 __all__ = ["ShownTimes", "WantedMoment"]
 

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from muniment.extract.coding_stream import CODINGS, decoded
 from muniment.http.head import Head
+from muniment.replay.captures.ranges import BodyPart, ByteRange, part_of, run_from, wanted_range
+from muniment.replay.captures.records import Message, kept_lines
 from muniment.replay.choice import Choice, Entry
-from muniment.replay.ranges import BodyPart, ByteRange, part_of, run_from, wanted_range
-from muniment.replay.records import Message, kept_lines
 
 __all__ = ["AT_ONCE", "AnswerBody", "BodyRequest", "answer_body", "header_lines", "measured"]
 

@@ -22,7 +22,7 @@ from muniment.clock import monotonic
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
 from muniment.model.url import host_of, normalise
-from muniment.replay.capture_rows import KEY_MACROS, CaptureRows
+from muniment.replay.captures.rows import KEY_MACROS, CaptureRows
 from muniment.replay.choice import NO_JOB
 
 __all__ = ["CatalogIntake"]
