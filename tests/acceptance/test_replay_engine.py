@@ -41,6 +41,7 @@ const blob = (text) => URL.createObjectURL(new Blob([text], { type: "text/javasc
 said("worker", new Worker("/worker.js"));
 said("moduleWorker", new Worker(new URL("./module_worker.js", import.meta.url), { type: "module" }));
 said("blobWorker", new Worker(blob("postMessage(location.origin)")));
+said("blobImport", new Worker(blob(`importScripts("${new URL("./imported.js", import.meta.url)}")`)));
 said("blobModule", new Worker(blob("postMessage(location.origin)"), { type: "module" }));
 const late = document.createElement("script");
 late.type = "module";
@@ -54,6 +55,7 @@ SITE: dict[str, Any] = {
     "/module.js": Answer(MODULE, headers=JS),
     "/once.js": Answer("export default {}", headers=JS),
     "/worker.js": Answer("postMessage([location.href, self.location.origin])", headers=JS),
+    "/imported.js": Answer("postMessage('imported')", headers=JS),
     "/module_worker.js": Answer("import './once.js'; postMessage([location.href])", headers=JS),
     "/teapot": Answer("<p id=text>short and stout</p>", 418, (("Content-Type", "text/html"),)),
     "/moved": Answer("", 302, (("Location", "/teapot"),)),
@@ -92,7 +94,7 @@ def test_scripts_see_their_site(shown: Shown, browser: Chromium) -> None:
     page = browser.page()
     page.goto(f"{shown.replay.front}/at/2026/{shown.url}")
     frame = page.frame("mp_/")
-    frame.wait("Object.keys(seen).length >= 12", 30)
+    frame.wait("Object.keys(seen).length >= 13", 30)
     time.sleep(1)  # the banner looks a while after the page has loaded
     assert page.run("document.querySelector('[data-testid=replay-url]').textContent") == shown.url
     url, origin = shown.url, shown.url.rstrip("/")
@@ -108,6 +110,7 @@ def test_scripts_see_their_site(shown: Shown, browser: Chromium) -> None:
         "worker": [f"{url}worker.js", origin],
         "moduleWorker": [f"{url}module_worker.js"],
         "blobWorker": origin,
+        "blobImport": "imported",
         "blobModule": origin,
     }
 
@@ -130,7 +133,7 @@ def test_a_page_whose_replay_is_over_clears_what_it_stored(shown: Shown, browser
     page = browser.page()
     page.goto(f"{first.front}/at/2026/{shown.url}")
     frame = page.frame("mp_/")
-    frame.wait("Object.keys(seen).length >= 12", 30)
+    frame.wait("Object.keys(seen).length >= 13", 30)
     frame.run("localStorage.setItem('a', '1')")
     first.end(signal.SIGKILL)
     with Replay(shown.cwd, "out", "--port", first.front.rsplit(":", 1)[1]) as second:

@@ -1,5 +1,5 @@
-// Workers from blobs: `location` has the origin of the page, and a module imports what wombat has a script import
-// (wabac.js 274).
+// Workers from blobs: `location` has the origin of the page, what they load is of the page's time, and a module imports what
+// wombat has a script import (wabac.js 274).
 (() => {
   const Native = self.Worker;
   if (!Native) return;
@@ -16,12 +16,12 @@
 
   /** The blob's address for a worker that begins with a script of ours. */
   function prepared(url, module) {
-    const page = /\/at\/\d+[a-z]*_?\/(.+)$/s.exec(location.href);
+    const page = /\/at\/(\d+)[a-z]*_?\/(.+)$/s.exec(location.href);
     if (!url.startsWith("blob:") || !page) return url;
-    const origin = /^(?:blob:[^/]*\/)?(.+)$/s.exec(page[1])[1];
+    const origin = /^(?:blob:[^/]*\/)?(.+)$/s.exec(page[2])[1];
     const place = JSON.stringify(`blob:${new URL(origin).origin}/${url.slice(url.lastIndexOf("/") + 1)}`);
     const file = JSON.stringify(`${location.origin}/worker.js`);
-    const text = textOf(url);
+    const text = textOf(url).replace(SETUP, (found) => found.replace("/at/wkrf_/", `/at/${page[1]}wkrf_/`));
     const setup = SETUP.exec(text);
     const typed = "self.trustedTypes?.createPolicy('default', { createHTML: (text) => text, createScript: (text) => text, createScriptURL: (text) => text });";
     const first = typed + (module
