@@ -134,6 +134,10 @@ def test_redirects_lead_to_what_was_captured_after_them(way: Way, url: str, body
     assert (said.status, said.body, count) == (200, body, hops)
 
 
+def test_the_fragment_of_a_location_stays(way: Way) -> None:
+    assert way.ask(f"{X}/fragment").headers["location"].endswith("/q#part")
+
+
 def test_a_circle_is_said(way: Way) -> None:
     said = way.ask(f"{X}/c", Accept="text/html")
     assert (said.status, "A circle of redirects" in said.text) == (508, True)

@@ -90,6 +90,7 @@ def _redirects(warc: WarcWriter) -> None:
     to(warc, f"{X}/moved", "/target", at=50)
     for at in (10, 60, 90):
         warc.exchange(f"{X}/target", b"target of %d" % at, at=at)
+    to(warc, f"{X}/fragment", "/q#part")
     to(warc, f"{X}/umlaut", "/b\u00fccher(1),2:3?q=\u00e4".encode(), at=1)
     warc.exchange(f"{X}/b\u00fccher(1),2:3?q=\u00e4", b"books", at=2)
 

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from muniment.archive.warc.request_bodies import WITH_BODY, body_key
 from muniment.clock import iso_us
 from muniment.extract.headers import redirect_reference
+from muniment.http.head import Head
 from muniment.http.redirects import REDIRECTS
 from muniment.model.url import resolve
 from muniment.replay.captures.bodies import BodyRequest, answer_body, header_lines, measured
@@ -62,6 +63,7 @@ class Target(Struct, frozen=True):
     """Where a recorded redirect leads."""
 
     url: str
+    """With the fragment of the recorded `Location`."""
     at: int | None
     """Unix microseconds of the capture that it leads to, to be pinned; None where nothing was captured."""
 
@@ -154,7 +156,7 @@ class Answers:
         chosen = _chosen(hop, request.url)
         return Answer(
             chosen.entry, body.status, body.reason, tuple(header_lines(message.head, body)), body.pieces, body.length,
-            chosen.notes, chosen.redirect,
+            chosen.notes, _with_fragment(chosen.redirect, message.head),
         )  # fmt: skip
 
     def record(self, request: ArchiveRequest) -> KeptBytes | Absence:
@@ -248,6 +250,12 @@ def _wanted(request: ArchiveRequest) -> Wanted:
 def _chosen(hop: Hop, url: str) -> Chosen:
     to = Target(hop.to, hop.next.at if hop.next else None) if hop.to else None
     return Chosen(hop.choice.entry, _notes(hop.choice, url), to)
+
+
+def _with_fragment(target: Target | None, head: Head) -> Target | None:
+    location = next((value for name, value in head.headers if name == "location"), "")
+    fragment = redirect_reference(location).partition("#")[2] if target is not None else ""
+    return structs.replace(target, url=f"{target.url}#{fragment}") if target and fragment else target
 
 
 def _notes(choice: Choice, url: str) -> tuple[str, ...]:

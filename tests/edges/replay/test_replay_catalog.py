@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,6 +15,7 @@ from muniment.model.capture import LISTED_AGAIN, Capture
 from muniment.model.url import host_of
 from muniment.replay.answers import Absence, Answers, archive_request
 from muniment.replay.captures.catalog import Catalog, Search
+from muniment.replay.captures.rows import KEY_MACROS, loose_url_key, url_key
 from muniment.replay.captures.url_keys import micros_of
 
 NAME = "muniment-00000.warc.gz"
@@ -199,3 +201,30 @@ def test_a_hundred_thousand_rows_are_taken_in_by_columns(tmp_path: Path, out: Pa
     with closing(opened(tmp_path, out)) as catalog:
         assert catalog.totals().captures == count
         assert chosen(catalog, "http://h7.test/4207?_=1&a=4207")[0::2] == (4207, True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://x.test/", "https://x.test/a?b=2&a=1&_=5", "http://x.test/%7Eu/%C3%A4?q=%28", "http://x.test/%B5%B5a?%zz",
+        "http://x.test/?", "http://x.test/p?a=1&&a=1&T=1795718818729", "http://x.test/%", "http://x.test/p?=",
+        "http://x.test/%2F?a%26b=%3d", "http://x.test/p?B=1&a=2&ts=", "http://[::1]:8080/p?x=0.12345678901",
+    ],
+)  # fmt: skip
+def test_keys_are_those_of_the_database(url: str) -> None:
+    with duckdb.connect() as database:
+        for statement in KEY_MACROS:
+            database.execute(statement)
+        made = database.execute("SELECT url_key($url), loose_url_key($url)", {"url": url}).fetchone()
+    assert made == (url_key(url), loose_url_key(url))
+
+
+def test_of_very_many_captures_of_a_url_the_near_and_complete_ones_count(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("muniment.replay.captures.rows._MOST", 5)
+    url = "http://x.test/a"
+    part(out, *(row(url, offset=n, started_at=n, error="cut" if n % 2 else "") for n in range(40)))
+    with closing(opened(tmp_path, out)) as catalog:
+        assert sorted(one.at for one in catalog.alike(url, 20)) == [16, 18, 20, 22, 24]
+        assert len(catalog.all_of(url)) == 40

@@ -76,7 +76,7 @@ class Catalog:
         """The captures of a page, in either scheme and any spelling, oldest first; by HEAD if there are no others."""
         self._intake.refresh()
         key = url_key(url)
-        found = [entry for rows in self._intake.sources for entry in rows.of_url(key, 0, most)]
+        found = [entry for rows in self._intake.sources for entry in rows.all_of_url(key)]
         same = sorted((one for one in found if spelled(one.url) == spelled(url)), key=lambda one: one.moment)
         return ([one for one in same if one.method == "GET"] or [one for one in same if one.method == "HEAD"])[:most]
 

@@ -95,27 +95,34 @@ class CaptureRows:
             _KeyIndex(self.table[name]) for name in ("exact", "loose", "payload")
         )
 
-    def of_url(self, key: int, at: int, most: int = _MOST) -> list[Entry]:
+    def of_url(self, key: int, at: int) -> list[Entry]:
         """The captures with a key of their URL; of very many, complete ones, then those nearest to a time."""
-        return self._some(self._by_url.places(key), at, most)
+        return self._some(self._by_url.places(key), at)
+
+    def all_of_url(self, key: int) -> list[Entry]:
+        """The captures with a key of their URL, however many."""
+        return self._read(self._by_url.places(key))
 
     def of_loose_url(self, key: int, at: int) -> list[Entry]:
         """The captures with a loose key of their URL, as `of_url`."""
-        return self._some(self._by_loose_url.places(key), at, _MOST)
+        return self._some(self._by_loose_url.places(key), at)
 
     def of_payload(self, key: int, at: int) -> list[Entry]:
         """The stored answers with a key of their payload's digest, as `of_url`."""
-        return self._some(self._by_payload.places(key), at, _MOST)
+        return self._some(self._by_payload.places(key), at)
 
-    def _some(self, places: list[int], at: int, most: int) -> list[Entry]:
-        if not places:
-            return []
-        found = self._entries.slice(places[0], 1) if len(places) == 1 else self._entries.take(_numbers(places))
-        if len(places) > most:
-            order = list(zip(found["whole"].to_pylist(), found["at"].to_pylist(), strict=True))
-            near = sorted(range(len(places)), key=lambda n: (not order[n][0], abs(int(order[n][1] or 0) - at)))
-            found = found.take(_numbers(near[:most]))
-        return [Entry(**row) for row in found.to_pylist()]
+    def _some(self, places: list[int], at: int) -> list[Entry]:
+        if len(places) > _MOST:
+            some = self._entries.select(["whole", "at"]).take(_numbers(places))
+            order = zip(some["whole"].to_pylist(), some["at"].to_pylist(), places, strict=True)
+            near = sorted(order, key=lambda one: (not one[0], abs(int(one[1] or 0) - at)))
+            places = [place for _, _, place in near[:_MOST]]
+        return self._read(places)
+
+    def _read(self, places: list[int]) -> list[Entry]:
+        if len(places) == 1:  # as nearly always
+            return [Entry(**row) for row in self._entries.slice(places[0], 1).to_pylist()]
+        return [Entry(**row) for row in self._entries.take(_numbers(places)).to_pylist()] if places else []
 
 
 def _numbers(places: list[int]) -> pa.Array[Any]:

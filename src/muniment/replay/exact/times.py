@@ -60,7 +60,7 @@ class ShownTimes:
         """Remember what a request got: a page has its own time, all else that of its page."""
         if answer.redirect is not None:
             if answer.redirect.at is not None:
-                self._pin(answer.redirect.url, answer.redirect.at)
+                self._pin(answer.redirect.url.partition("#")[0], answer.redirect.at)
             return
         if _opens_page(request):
             _keep(self._pages, request.url, answer.entry.at)
