@@ -147,11 +147,10 @@ def document_of(out: Path, name: str, offset: int) -> str:
         payload = b"".join(pieces)
     except (DamageError, OSError):
         return ""
-    fields = {field.lower(): value for field, value in head.headers} if head is not None else {}
-    coding = fields.get("content-encoding", "")
-    return decode_text(
-        decode(payload, coding, _MOST_MARKUP) if coding else payload, label(fields.get("content-type", ""))
-    )
+    if head is None:
+        return decode_text(payload, None)
+    coding = head.field("content-encoding")
+    return decode_text(decode(payload, coding, _MOST_MARKUP) if coding else payload, label(head.field("content-type")))
 
 
 def _save(warc: Path, offset: int, file: Path) -> None:

@@ -12,6 +12,7 @@ from muniment.clock import iso_ms, now_ms
 from muniment.control.dropped import dropped_links
 from muniment.control.results import document_of
 from muniment.errors import UsageError
+from muniment.extract.media_type import media_type
 from muniment.http.user_agent import robots_agent
 from muniment.model.capture import LISTED_AGAIN
 from muniment.model.link import FoundAs
@@ -171,8 +172,8 @@ def _rendering(out: Path, page: PageRecord, places: tuple[CapturePlace, ...], en
         return ""
     last = places[-1]
     if last.engine != "browser":
-        is_page = page.link_hops is not None
-        return f"not rendered: {why_not_rendered(engine, order, last.status, last.content_type, is_page=is_page)}"
+        is_page, kind = page.link_hops is not None, media_type(last.content_type).essence
+        return f"not rendered: {why_not_rendered(engine, order, last.status, kind, is_page=is_page)}"
     if page.link_hops is None:
         return "asked for by a browser"
     if wanted_engine(engine, order) != "auto":

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+
+import re2
 
 from muniment.model.link import FoundAs
 
-__all__ = ["LAZY", "lazy_links", "refresh_target", "rel_found_as", "srcset_urls"]
+__all__ = ["LATE_TAGS", "byte_options", "late_links", "late_names", "refresh_target", "rel_found_as", "srcset_urls"]
+
+
+def byte_options() -> re2.Options:
+    """Options of a pattern of RE2 that says whether bytes have something: five times as fast as `re`."""
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.never_capture = True
+    return options
+
 
 # HTML, "parse a srcset attribute": an address runs to white space; commas at its end mean that it has no
 # descriptors; else these run to the next comma outside brackets. The address is optional and nothing can fail after it,
@@ -23,15 +34,23 @@ _REFRESH = re.compile(
 _ICONS = {"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"}
 _PRELOADS = {"preload", "modulepreload"}
 _HINTS = {"dns-prefetch", "preconnect"}
-# What scripts of lazy loading copy to `src` and `srcset` once an element is in view.
-_LATE_URLS = (
-    "data-src", "data-original", "data-lazy-src", "data-lazy", "data-lazyload", "data-original-src", "data-hi-res-src",
-    "data-image", "data-img-src", "data-large-file", "data-orig-file", "data-poster", "data-flickity-lazyload",
-)  # fmt: skip
-_LATE_SETS = ("data-srcset", "data-lazy-srcset", "data-original-set")
-LAZY = frozenset((*_LATE_URLS, *_LATE_SETS))
-"""Attributes of lazy loading."""
-_CERTAIN = frozenset({"data-src", "data-original", "data-lazy-src", "data-original-src"})
+# What scripts of lazy loading copy to `src`, `srcset` and styles once an element is in view.
+_LATE = (
+    rb"-(?:[a-z]{0,12}src(?:set)?|original(?:-set)?|lazy(?:load|-background)?|image|file|[a-z]{0,12}poster|lazyload|echo"
+    rb"|full|large|thumb|hires|retina|bg(?:set|-image)?|background(?:-image)?|href)"
+)
+# By the hyphen alone, which is rare: a pattern that begins with a frequent letter takes four times as long.
+_MAY_BE_LATE = re2.compile(_LATE + rb"\s*=", byte_options()).search
+_MAY_BE_IN_CAPITALS = re2.compile(rb"DATA-", byte_options()).search
+_LATE_NAMES = re.compile(rb"data[a-z-]{0,30}" + _LATE + rb"(?=\s*=)").findall
+_LATE_NAMES_IN_CAPITALS = re.compile(rb"data[a-z-]{0,30}" + _LATE + rb"(?=\s*=)", re.IGNORECASE).findall
+LATE_TAGS = frozenset({"img", "source", "image", "iframe", "video", "audio", "embed", "amp-img"})
+"""Elements of which such an attribute is nothing else."""
+_CERTAIN = frozenset({"data-src", "data-original", "data-lazy-src", "data-original-src", "data-full-src"})
+_BACKGROUNDS = frozenset({"data-bg", "data-background-image"})
+_SETS = ("srcset", "-set", "bgset")
+# some of these names are also switches (`data-lazy="true"`), texts, or hold a script's settings
+_ADDRESS = re.compile(r"(?![\[{])(?:[^\s/]*+/\S*+|\S{1,200}\.[A-Za-z]\w{1,4}(?:[?#]\S*+)?)").fullmatch
 _NUMBER_ONLY = re.compile(r"\s*+[\d.]++\s*+[;,]?+\s*+\Z")
 
 
@@ -67,12 +86,19 @@ def rel_found_as(rel: str, otherwise: FoundAs) -> FoundAs | None:
     return None if words & _HINTS else otherwise
 
 
-def lazy_links(get: Callable[[str], str | None]) -> Iterator[str]:
-    """The addresses in the attributes of lazy loading; `get` gives an attribute's value."""
-    for name in _LATE_URLS:
-        value = get(name)
-        # some of these names are also switches (`data-lazy="true"`) or hold a script's settings
-        if value and (name in _CERTAIN or (("/" in value or "." in value) and value[0] not in "{[")):
-            yield value
-    for name in _LATE_SETS:
-        yield from srcset_urls(get(name) or "")
+def late_names(markup: bytes) -> tuple[str, ...]:
+    """The attributes of lazy loading that a document has, in lower case, and `data-href`."""
+    found: list[bytes] = []
+    if _MAY_BE_LATE(markup) is not None:
+        found = _LATE_NAMES(markup)
+    if _MAY_BE_IN_CAPITALS(markup) is not None:
+        found += _LATE_NAMES_IN_CAPITALS(markup)
+    return tuple(dict.fromkeys(name.decode().lower() for name in found))
+
+
+def late_links(name: str, value: str, *, certain: bool) -> Iterator[tuple[str, FoundAs]]:
+    """The addresses in an attribute of lazy loading; `certain`: it is on an element that shows something."""
+    if name.endswith(_SETS):
+        yield from ((url, FoundAs.SRCSET_LIKE) for url in srcset_urls(value))
+    elif (certain and name in _CERTAIN) or name in _BACKGROUNDS or _ADDRESS(value.strip()):
+        yield value, FoundAs.DATA_SRC

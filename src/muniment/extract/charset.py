@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from muniment.extract.media_type import media_type
 
 __all__ = ["decode", "label"]
 
-_LABEL = re.compile(r"""charset\s*+=\s*+["']?([^\s"';,]++)""", re.IGNORECASE)
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
 def label(content_type: str) -> str | None:
-    """Return the charset that a Content-Type value names, as written, or None."""
-    found = _LABEL.search(content_type)
-    return found[1] if found else None
+    """Return the charset that the fields of a Content-Type name, as written, or None."""
+    return media_type(content_type).charset or None
 
 
 def decode(payload: bytes, declared: str | None) -> str:

@@ -23,6 +23,9 @@ _MOST_MEMBERS = 2_000
 STEP = 64 << 10
 """Bytes given to an inflater at once: what it does not use is copied at the end of every member."""
 _GZIP = frozenset({"gzip", "x-gzip"})
+_KNOWN = _GZIP | {"deflate", "br", "zstd"}
+_MARKS = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"x\x9c": "deflate", b"x\xda": "deflate"}
+"""How payloads begin that no text begins like."""
 ZSTD_WINDOW_LOG = 23
 """8 MiB, the largest window that HTTP allows (RFC 9659)."""
 
@@ -32,7 +35,7 @@ def decode(payload: bytes, coding: str, limit: int) -> bytes:
 
     Damaged and cut streams give what came out before the damage (RFC 9110 §8.4.1).
     """
-    for name in codings_to_remove(coding):
+    for name in codings_to_remove(coding, payload):
         if name in _GZIP:
             payload = _inflate(payload, 31, limit)
         elif name == "deflate":
@@ -47,10 +50,20 @@ def decode(payload: bytes, coding: str, limit: int) -> bytes:
     return payload[:limit]
 
 
-def codings_to_remove(coding: str) -> list[str]:
-    """The names in a Content-Encoding header, the one to remove first at the front; of too many, one unknown name."""
-    names = [name for part in coding.split(",") if (name := part.strip().lower()) not in {"", "identity"}]
+def codings_to_remove(coding: str, start: bytes) -> list[str]:
+    """The codings that a Content-Encoding names, the one to remove first at the front; of too many, one unknown name.
+
+    Other words mean nothing (`utf-8`, `none`), unless the payload, of which `start` is given, begins as a coding does.
+    """
+    said = [name for part in coding.split(",") if (name := part.strip().lower()) not in {"", "identity"}]
+    names = [name for name in said if name in _KNOWN]
+    if said and not names and (name := _begins_as(start)):
+        names = [name]
     return names[::-1] if len(names) <= _MOST_CODINGS else ["too many"]
+
+
+def _begins_as(start: bytes) -> str:
+    return next((name for mark, name in _MARKS.items() if start.startswith(mark)), "")
 
 
 def _inflate(data: bytes, window: int, limit: int) -> bytes:

@@ -16,15 +16,23 @@ __all__ = ["CODINGS", "decoded"]
 _MOST = 4 << 30
 """Bytes that come out at most."""
 _ROOM = 1 << 20
+_MARK = 4
+"""Bytes by which a coding is known that its header does not name."""
 
 Stream = Callable[[Iterator[bytes]], Iterator[bytes]]
 
 
 def decoded(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
     """The pieces of a payload without its content coding; what cannot be decoded is empty, damage ends it."""
-    names = codings_to_remove(coding)
+    first = b""
+    for piece in pieces:
+        first += piece
+        if len(first) >= _MARK:
+            break
+    names = codings_to_remove(coding, first)
     if any(name not in _STREAMS for name in names):
         return iter(())
+    pieces = _chain(first, pieces)
     for name in names:
         pieces = _bounded(_STREAMS[name](pieces))
     return pieces

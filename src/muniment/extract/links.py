@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 import ada_url
 from msgspec import Struct
 
 from muniment.extract import coding
-from muniment.extract.charset import decode, label
+from muniment.extract.charset import decode
 from muniment.extract.css import css_links
 from muniment.extract.feed import FEED_ROOTS, feed_links
 from muniment.extract.html import html_links
 from muniment.extract.link_collector import MOST_LINKS, LinkCollector, cleaned
-from muniment.extract.sitemap import robots_sitemaps, sitemap_links, text_sitemap_links
+from muniment.extract.media_type import SNIFFED, looks_like_html, media_type, sniffed
+from muniment.extract.playlists import dash_links, hls_links, is_hls
+from muniment.extract.scripts import module_links
+from muniment.extract.sitemap import (
+    SITEMAP_ROOTS,
+    robots_sitemaps,
+    root_after_notice,
+    sitemap_links,
+    text_sitemap_links,
+    without_notice,
+)
 from muniment.extract.structured import manifest_links
-from muniment.extract.url_list import list_links
 from muniment.extract.xml import attribute, decode_xml, root_of, style_sheets
 from muniment.model.link import FoundAs
 
-__all__ = ["MOST_SITEMAP", "Extraction", "extract"]
+__all__ = ["MOST_SITEMAP", "Extraction", "extract", "may_hold_links"]
 
 MOST_SITEMAP = 50 << 20
 """Bytes of a sitemap, decompressed, that are read: the protocol allows no more."""
@@ -29,20 +37,25 @@ MOST_SITEMAP = 50 << 20
 _XHTML = "application/xhtml+xml"
 _SVG = "image/svg+xml"
 _HTML = {"text/html", _XHTML, _SVG}
-_XML = {"application/xml", "text/xml"}
+_XML = {"application/xml", "text/xml", "video/vnd.mpeg.dash.mpd"}
 _MANIFEST = "application/manifest+json"
 _JSON = {_MANIFEST, "application/json", "text/json"}
+_SCRIPTS = frozenset(
+    {
+        *(f"{kind}/{name}" for kind in ("text", "application") for name in ("javascript", "ecmascript")),
+        *(f"{kind}/x-{name}" for kind in ("text", "application") for name in ("javascript", "ecmascript")),
+        *(f"text/javascript1.{number}" for number in range(6)), "text/jscript", "text/livescript",
+    }
+)  # fmt: skip
+"""JavaScript, by MIME Sniffing 4.6."""
+_PLAYLISTS = {"audio/mpegurl", "audio/x-mpegurl", "video/vnd.mpeg.dash.mpd"}
+"""Those that are no film and no music, whatever their type says."""
+_DENSE = ("image/", "video/", "audio/", "font/")
 # Types that say nothing. text/plain is not one: a browser shows it as text.
-_UNSAID = {"", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"}
-# The tags of MIME Sniffing 7.1, after a byte-order mark, white space and an XML declaration.
-_LOOKS_LIKE_HTML = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*+(?:<\?xml[^>]{0,256}+>\s*+)?<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font"
-    rb"|table|a|style|title|b|body|br|p)[\s>])",
-    re.IGNORECASE,
-).match
+_UNSAID = {"", "application/octet-stream", "application/unknown", "unknown/unknown"}
+_NO_TYPE = {"", "application/unknown", "unknown/unknown"}
 _MOST_TEXT = 16 << 20
 """Characters that the bases of all references of a document may have together."""
-_SITEMAP = FoundAs.SITEMAP
 _GZIP = b"\x1f\x8b"
 
 
@@ -61,23 +74,57 @@ class Extraction(Struct, frozen=True):
     """About how many references it has beyond the limit, as far as it was read."""
 
 
-def extract(payload: bytes, content_type: str, url: str, found_as: FoundAs = FoundAs.A) -> Extraction:
+class _Document(Struct, frozen=True):
+    """A document that is to be read."""
+
+    payload: bytes
+    kind: str
+    """Its media type, as far as that was said."""
+    charset: str | None
+    url: str
+    found_as: FoundAs
+    at_ms: int
+
+
+def may_hold_links(content_type: str) -> bool:
+    """Whether a document of this type is worth reading."""
+    kind = media_type(content_type).essence
+    return not kind.startswith(_DENSE) or kind == _SVG or kind in _PLAYLISTS
+
+
+def extract(
+    payload: bytes, content_type: str, url: str, found_as: FoundAs = FoundAs.A, *, at_ms: int = 0
+) -> Extraction:
     """Return the references of a decoded payload; never raises, and types that no reader knows have none.
 
-    How the document itself was found says what it is for: sitemaps and manifests come under all kinds of types.
+    How the document itself was found says what it is for: sitemaps and manifests come under all kinds of types. `at_ms`
+    is when it came (Unix), for live playlists.
     """
-    media_type = content_type.partition(";")[0].strip().lower()
+    said = media_type(content_type)
     found = LinkCollector()
-    if found_as is FoundAs.START_LIST:
-        list_links(payload, label(content_type), found)
-    elif found_as is _SITEMAP and _read_sitemap(payload, media_type, label(content_type), found):
-        pass
-    elif media_type in _HTML or (media_type in _UNSAID and _LOOKS_LIKE_HTML(payload)):
-        html_links(payload, label(content_type), found, xhtml=media_type in {_XHTML, _SVG})
-    elif media_type == "text/css":
-        css_links(decode(payload, label(content_type)), found.add)
-    else:
-        _read_other(payload, media_type, label(content_type), found_as, found)
+    _read(_Document(payload, said.essence, said.charset or None, url, found_as, at_ms), found)
+    return _extraction(found, url)
+
+
+def _read(document: _Document, found: LinkCollector) -> None:
+    kind, payload, charset = document.kind, document.payload, document.charset
+    if document.found_as in _READERS and _READERS[document.found_as](document, found):
+        return
+    if kind in _HTML or (kind in _UNSAID and looks_like_html(payload, 0, SNIFFED)):
+        html_links(payload, charset, found, xhtml=kind in {_XHTML, _SVG})
+    elif kind == "text/css":
+        css_links(decode(payload, charset), found.add)
+    elif is_hls(payload):
+        hls_links(decode(payload, charset), found.add)
+    elif kind in _SCRIPTS:
+        module_links(decode(payload, charset), found.add)
+    elif kind in _XML or kind.endswith("+xml") or (kind in _NO_TYPE and sniffed(payload) == "text/xml"):
+        _read_xml(document, decode_xml(payload, charset), found)
+    elif kind == _MANIFEST:
+        manifest_links(decode(payload, charset), found.add)
+
+
+def _extraction(found: LinkCollector, url: str) -> Extraction:
     base = _base(found.base, url)
     # each may be as long as the base that it is seen from
     most = min(MOST_LINKS, _MOST_TEXT // len(base)) if base else MOST_LINKS
@@ -95,43 +142,77 @@ def _pages(anchors: Iterable[str]) -> set[str]:
     return {cleaned(raw).partition("#")[0] for raw in anchors}
 
 
-def _read_other(payload: bytes, media_type: str, charset: str | None, found_as: FoundAs, found: LinkCollector) -> None:
-    """Read what is not shown as a page."""
-    if found_as is FoundAs.ROBOTS:
-        for address in robots_sitemaps(decode(payload, charset)):
-            found.add(address, FoundAs.SITEMAP)
-    elif media_type in _XML or media_type.endswith("+xml"):
-        _read_xml(decode_xml(payload, charset), found, as_page=True)
-    elif media_type == _MANIFEST or (found_as is FoundAs.MANIFEST and media_type in _JSON | _UNSAID):
-        manifest_links(decode(payload, charset), found.add)
+def _read_start_list(document: _Document, found: LinkCollector) -> bool:
+    """Take the lines of a list of start URLs; one without a scheme is of HTTP."""
+    for line in decode(document.payload, document.charset).splitlines():
+        url = line.strip()
+        if url:
+            found.add(url if "://" in url else f"http://{url}", FoundAs.START_LINE)
+    return True
 
 
-def _read_sitemap(payload: bytes, media_type: str, charset: str | None, found: LinkCollector) -> bool:
+def _read_robots(document: _Document, found: LinkCollector) -> bool:
+    for address in robots_sitemaps(decode(document.payload, document.charset)):
+        found.add(address, FoundAs.SITEMAP)
+    return True
+
+
+def _read_sheet(document: _Document, found: LinkCollector) -> bool:
+    if document.kind not in _UNSAID | {"text/plain"}:
+        return False
+    css_links(decode(document.payload, document.charset), found.add)
+    return True
+
+
+def _read_manifest(document: _Document, found: LinkCollector) -> bool:
+    if document.kind not in _JSON | _UNSAID:
+        return False
+    manifest_links(decode(document.payload, document.charset), found.add)
+    return True
+
+
+def _read_sitemap(document: _Document, found: LinkCollector) -> bool:
     """Read what was asked for as a sitemap, whatever its type says; False when it is a page of words instead."""
+    payload = document.payload
     if payload.startswith(_GZIP):
         payload = coding.decode(payload, "gzip", MOST_SITEMAP)
-    text = decode_xml(payload, charset)
-    if _read_xml(text, found, as_page=False):
+    text = decode_xml(without_notice(payload), document.charset)
+    text = text[root_after_notice(text) :]
+    if _read_xml(document, text, found):
         return True
-    if media_type in _HTML or _LOOKS_LIKE_HTML(payload):
+    if document.kind in _HTML or looks_like_html(payload, 0, SNIFFED):
         return False
     text_sitemap_links(text, found.add)
     return True
 
 
-def _read_xml(text: str, found: LinkCollector, *, as_page: bool) -> bool:
-    """Read a sitemap or a feed; False when it is neither."""
+def _read_xml(document: _Document, text: str, found: LinkCollector) -> bool:
+    """Read a sitemap, a feed or a presentation of DASH; False for other documents."""
+    as_page = document.found_as is not FoundAs.SITEMAP
     root, attributes = root_of(text)
     for sheet in style_sheets(text):
         found.add(sheet, FoundAs.STYLESHEET)
-    if root in {"urlset", "sitemapindex"}:
+    if root in SITEMAP_ROOTS:
         sitemap_links(root, text, found.add, as_page=as_page)
     elif root in FEED_ROOTS:
         found.base = attribute(attributes, "xml:base") or None
-        feed_links(text, found.add, FoundAs.FEED if as_page else FoundAs.SITEMAP_URL)
+        feed_links(text, found, FoundAs.FEED if as_page else FoundAs.SITEMAP_URL)
+    elif root == "mpd" and as_page:
+        dash_links(document.payload, document.url, found.add, document.at_ms)
     else:
         return False
     return True
+
+
+_READERS: dict[FoundAs, Callable[[_Document, LinkCollector], bool]] = {
+    FoundAs.START_LIST: _read_start_list,
+    FoundAs.ROBOTS: _read_robots,
+    FoundAs.SITEMAP: _read_sitemap,
+    FoundAs.STYLESHEET: _read_sheet,
+    FoundAs.CSS_IMPORT: _read_sheet,
+    FoundAs.MANIFEST: _read_manifest,
+}
+"""By what a document is for: who reads it first. False where it is to be read by its type."""
 
 
 def _base(href: str | None, url: str) -> str:

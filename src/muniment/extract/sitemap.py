@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from muniment.extract.xml import attribute, scanner
+from muniment.extract.xml import attribute, root_of, scanner
 from muniment.model.link import FoundAs
 
-__all__ = ["robots_sitemaps", "sitemap_links", "text_sitemap_links"]
+__all__ = [
+    "SITEMAP_ROOTS",
+    "robots_sitemaps",
+    "root_after_notice",
+    "sitemap_links",
+    "text_sitemap_links",
+    "without_notice",
+]
 
 _Add = Callable[[str, FoundAs], None]
 
@@ -16,8 +23,28 @@ _Add = Callable[[str, FoundAs], None]
 _LOCATIONS = scanner("loc", "content_loc", "player_loc", "thumbnail_loc", "link")
 _LINE = re.compile(r"^[ \t\ufeff]*+(https?://\S++)[ \t]*+\r?$", re.MULTILINE | re.IGNORECASE).finditer
 _NAMED = re.compile(r"^[ \t\ufeff]*+sitemap[ \t]*+:[ \t]*+([^\s#]++)", re.MULTILINE | re.IGNORECASE).finditer
+SITEMAP_ROOTS = frozenset({"urlset", "sitemapindex"})
+"""Names of the document's element, without prefix and in lower case."""
+# Programs print before a document: notices of PHP, empty lines, the byte-order marks of their files.
+_MOST_NOTICE = 64 << 10
+_PROLOG = re.compile(rb"<\?xml\s").search
+_ROOT = re.compile(r"<(?:[\w.-]{1,40}:)?(?:urlset|sitemapindex)[\s>]", re.IGNORECASE).search
 _MOST_NAMED = 1000
 """Sitemaps that are taken from one robots.txt."""
+
+
+def without_notice(payload: bytes) -> bytes:
+    """A document from its XML declaration on, what a program printed before it left out."""
+    found = _PROLOG(payload, 0, _MOST_NOTICE)
+    return payload[found.start() :] if found else payload
+
+
+def root_after_notice(text: str) -> int:
+    """Where the element of a sitemap begins when something else stands before it; 0 when nothing does."""
+    if root_of(text)[0] in SITEMAP_ROOTS or text.lstrip().startswith("<!--"):
+        return 0
+    found = _ROOT(text, 0, _MOST_NOTICE)
+    return found.start() if found else 0
 
 
 def sitemap_links(root: str, text: str, add: _Add, *, as_page: bool) -> None:

@@ -38,6 +38,10 @@ class Head(Struct, frozen=True):
     keep_alive: bool
     """The connection may carry another request after this message."""
 
+    def field(self, name: str) -> str:
+        """All values of a field (name in lower case) as one list, which is what they are (RFC 9110 §5.3)."""
+        return ", ".join([value for other, value in self.headers if other == name])
+
 
 def status_of(line: bytes | bytearray) -> int | None:
     """The status of what begins with an HTTP status line (1xx included), or None for another line."""

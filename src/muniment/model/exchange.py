@@ -90,6 +90,10 @@ class Exchange(Struct, frozen=True):
                 return value
         return ""
 
+    def field(self, name: str) -> str:
+        """All values of a header (name in lower case) as one list, which is what they are (RFC 9110 §5.3)."""
+        return ", ".join([value for n, value in self.headers if n == name])
+
 
 class RequestOutcome(Struct, frozen=True, kw_only=True):
     """What became of a request that a page made."""

@@ -79,6 +79,21 @@ class FoundAs(IntEnum):
     """Asked for by the browser of a rendered page, and captured with it."""
     SUBDOCUMENT = 42
     """The same, of what may be a page of its own, too: the document of a frame."""
+    IMPORT = 43
+    """Imported by a module, or exported on."""
+    IMPORT_MAP = 44
+    PLAYLIST = 45
+    """Of HLS, named by another one."""
+    SEGMENT = 46
+    """A piece of a film, or what such pieces need: keys, beginnings."""
+    ONCLICK = 47
+    """Where a script in an attribute goes, also that of a `javascript:` address."""
+    DATA_HREF = 48
+    FRAGMENT_ROUTE = 49
+    """A page that scripts show by the fragment of its URL."""
+    AMP = 50
+    SRCSET_LIKE = 51
+    """An attribute that scripts copy to `srcset`."""
 
     @property
     def label(self) -> str:
@@ -94,7 +109,7 @@ class FoundAs(IntEnum):
 _LINKS = {
     FoundAs.START, FoundAs.A, FoundAs.AREA, FoundAs.FORM, FoundAs.LINK, FoundAs.META_REFRESH, FoundAs.FEED,
     FoundAs.LINK_HEADER, FoundAs.REFRESH_HEADER, FoundAs.JSON_LD, FoundAs.OPEN_GRAPH, FoundAs.MANIFEST_URL,
-    FoundAs.CITE, FoundAs.LONGDESC, FoundAs.HOOK,
+    FoundAs.CITE, FoundAs.LONGDESC, FoundAs.HOOK, FoundAs.ONCLICK, FoundAs.DATA_HREF, FoundAs.FRAGMENT_ROUTE,
 }  # fmt: skip
 _FRAMES = {FoundAs.IFRAME, FoundAs.FRAME}
 

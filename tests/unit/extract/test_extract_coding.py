@@ -15,6 +15,7 @@ from tests.support.hostile_responses import bomb, brotli_bomb, zstd_bomb
 
 from muniment.extract import coding, html
 from muniment.extract.coding import decode
+from muniment.extract.coding_stream import decoded
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -87,6 +88,26 @@ def test_more_codings_than_a_few_are_not_removed() -> None:
         data = gzip.compress(data, mtime=0)
     assert decode(data, "gzip, gzip, gzip, gzip", LIMIT) == b""
     assert decode(gzip.decompress(data), "gzip, identity, gzip, gzip", LIMIT) == b"hi"
+
+
+CODINGS = [
+    ("utf-8", b"plain", b"plain"),
+    ("none", b"plain", b"plain"),
+    ("UTF-8, gzip", gzip.compress(b"packed"), b"packed"),
+    ("gzip, binary", gzip.compress(b"packed"), b"packed"),
+    ("x-compressed", gzip.compress(b"packed"), b"packed"),
+    ("iso-8859-1", zstd.compress(b"packed"), b"packed"),
+    ("text/html", zlib.compress(b"packed"), b"packed"),
+    ("identity, , UTF8", b"x\x01 is no mark", b"x\x01 is no mark"),
+    ("gzip", b"plain", b""),
+    ("aws-chunked,br", brotli.compress(b"packed"), b"packed"),
+]
+
+
+@pytest.mark.parametrize(("coding", "payload", "text"), CODINGS)
+def test_words_that_are_no_codings_are_passed_over(coding: str, payload: bytes, text: bytes) -> None:
+    assert decode(payload, coding, LIMIT) == text
+    assert b"".join(decoded(iter([b"", payload[:1], payload[1:]]), coding)) == text
 
 
 def test_a_large_document_is_parsed_in_parts() -> None:

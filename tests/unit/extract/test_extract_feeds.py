@@ -29,6 +29,25 @@ CASES = [
 ]  # fmt: skip
 
 
+TEXTS = [
+    "<rss><item><description>&lt;p&gt;&lt;a href=&quot;/a?x=1&amp;amp;y&quot;&gt;t&lt;/a&gt;&lt;img src='i.png'&gt;"
+    "</description></item></rss>",
+    "<rss xmlns:content='c'><item><content:encoded><![CDATA[<a href='/a?x=1&amp;y'>t</a><img src=i.png>]]>"
+    "</content:encoded></item></rss>",
+    "<feed><entry><summary type='xhtml'><div xmlns='h'><a href='/a?x=1&amp;y'>t</a><img src='i.png'/></div>"
+    "</summary></entry></feed>",
+    "<feed><entry><content type='html'>&lt;a href='/a?x=1&amp;amp;y'&gt;&lt;img src='i.png'&gt;</content></entry>"
+    "</feed>",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_html_within(text):
+    found = extract(text.encode(), "application/rss+xml", URL)
+    assert (found.links, found.anchors) == ([("i.png", F.IMG)], ["/a?x=1&y"])
+    assert extract(text.encode(), "application/xml", URL, F.SITEMAP).anchors == []
+
+
 @pytest.mark.parametrize("content_type", ["application/rss+xml", "application/atom+xml;charset=utf-8", "text/xml"])
 def test_finds(content_type):
     found = {text: extract(text.encode(), content_type, URL).links for text, _ in CASES}

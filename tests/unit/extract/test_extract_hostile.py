@@ -147,7 +147,9 @@ def test_open_formatting_elements_do_not_multiply(encoding: str) -> None:
 _BOTH = ["<a href=x>", "<style>b{c:url(u)}</style>", "<p style='c:url(v)'>", "<noscript><img src=n></noscript>",
          "<noframes><a href=m></noframes>", "<svg><feImage href=f /></svg>", "<template><img src=t></template>",
          "<base href=b>", "<link rel=icon href=i>", "<video src=w poster=q></video>",
-         "<img data-lazy-src=l>", "<p data-bg=g>", "<script type=application/ld+json>{\"url\":\"j\"}</script>",
+         "<img data-lazy-src=l>", "<p data-bg=g>", "<p onclick=\"location='k'\">", "<i data-src=/d>",
+         "<script type=module>import './s.js'</script>", "<svg><g fill='url(z.svg)'/></svg>", "<amp-img src=a1>",
+         "<a href=\"javascript:open('a2')\">", "<script type=application/ld+json>{\"url\":\"j\"}</script>",
          "<meta property=og:url content=o><meta name=robots content=none>"]  # fmt: skip
 
 

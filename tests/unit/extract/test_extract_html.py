@@ -62,15 +62,49 @@ CASES = [
     ("<picture><source srcset='a 1x'><img src=b></picture>", [("a", F.SRCSET), ("b", F.IMG)]),
     # data-*
     ("<img src=a data-src=b data-original=c data-srcset='d 1x, e 2x'>",
-     [("a", F.IMG), ("b", F.DATA_SRC), ("c", F.DATA_SRC), ("d", F.DATA_SRC), ("e", F.DATA_SRC)]),
+     [("a", F.IMG), ("b", F.DATA_SRC), ("c", F.DATA_SRC), ("d", F.SRCSET_LIKE), ("e", F.SRCSET_LIKE)]),
     ("<iframe data-src=b></iframe><p data-src=c>", [("b", F.DATA_SRC)]),
+    # on any element
+    ("<div data-src=/a><span data-full-src='b.jpg?x=1'><a href=c data-poster=d.png><figure data-bgset='e 1x, f 2x'>",
+     [("/a", F.DATA_SRC), ("b.jpg?x=1", F.DATA_SRC), ("c", F.A), ("d.png", F.DATA_SRC), ("e", F.SRCSET_LIKE),
+      ("f", F.SRCSET_LIKE)]),
+    ("<li data-src = '/a'><LI DATA-SRC='/b'><p data-responsive-srcset='c 300w,\n d 600w' data-thumb=t.webp>",
+     [("/a", F.DATA_SRC), ("/b", F.DATA_SRC), ("c", F.SRCSET_LIKE), ("d", F.SRCSET_LIKE), ("t.webp", F.DATA_SRC)]),
+    ("<div data-src='{{ url }}.png'><p data-image='It is. Or is it?'><p data-full=true><i data-large=1.5>", []),
+    ("<section data-bg-src=\"url('a.png')\"><p data-srcset>text data-src='/no'</p>", [("a.png", F.CSS_URL)]),
     ("<img data-lazy-src=a data-lazy=b.png data-lazyload=/c data-hi-res-src=d.png data-flickity-lazyload=e.png>",
      [("a", F.DATA_SRC), ("b.png", F.DATA_SRC), ("/c", F.DATA_SRC), ("d.png", F.DATA_SRC), ("e.png", F.DATA_SRC)]),
     ("<source data-lazy-srcset='a 1x, b 2x'><video data-poster=p.jpg></video><audio data-src=s></audio>",
-     [("a", F.DATA_SRC), ("b", F.DATA_SRC), ("p.jpg", F.DATA_SRC), ("s", F.DATA_SRC)]),
+     [("a", F.SRCSET_LIKE), ("b", F.SRCSET_LIKE), ("p.jpg", F.DATA_SRC), ("s", F.DATA_SRC)]),
     ("<img src=i data-lazy=true data-image='{\"a.b\":1}' data-lazyload='[/]' data-other=a.png>", [("i", F.IMG)]),
     ("<div data-bg=a><p data-background-image=\"url('b')\"><i data-bg=c style='d:url(e)'>",
-     [("a", F.DATA_SRC), ("b", F.CSS_URL), ("e", F.CSS_URL), ("c", F.DATA_SRC)]),
+     [("a", F.DATA_SRC), ("b", F.CSS_URL), ("c", F.DATA_SRC), ("e", F.CSS_URL)]),
+    # AMP
+    ("<amp-img src=a srcset='b 1x, c 2x'></amp-img><amp-video src=v poster=p><source src=s></amp-video>",
+     [("a", F.AMP), ("b", F.AMP), ("c", F.AMP), ("v", F.AMP), ("p", F.AMP), ("s", F.SOURCE)]),
+    ("<amp-anim src=a></amp-anim><amp-audio src=b></amp-audio><amp-list src=c.json></amp-list><amp-iframe src=f>"
+     "<amp-img placeholder src=i></amp-iframe><amp-story poster-portrait-src=p publisher-logo-src=l><amp-ad src=no>",
+     [("a", F.AMP), ("b", F.AMP), ("c.json", F.AMP), ("f", F.IFRAME), ("i", F.AMP), ("p", F.AMP), ("l", F.AMP)]),
+    # modules, import maps
+    ("<script type=importmap>{\"imports\": {\"x\": \"/x.js\", \"lib/\": \"./lib/\"},"
+     " \"scopes\": {\"/s/\": {\"x\": \"/y.js\"}}}</script>"
+     "<script type=module>import x from 'x'; import {z} from \"lib/z.js\"; import './a.js'; import 'no';</script>",
+     [("/x.js", F.IMPORT_MAP), ("/y.js", F.IMPORT_MAP), ("/x.js", F.IMPORT), ("./lib/z.js", F.IMPORT),
+      ("./a.js", F.IMPORT)]),
+    ("<script type=' MODULE '>export * from '../m.js'</script><script>import './no.js'</script>"
+     "<script type=importmap>{\"imports\": [1]}</script>", [("../m.js", F.IMPORT)]),
+    # clicks
+    ("<table><tr onclick=\"location.href='/row/1'\"><td data-href=/cell>",
+     [("/row/1", F.ONCLICK), ("/cell", F.DATA_HREF)]),
+    ("<a href='#' onclick='window.open(&quot;p.html&quot;, 1); return false'>"
+     "<b ONCLICK=\"document.location = 'q?a=1&amp;b'\">",
+     [("p.html", F.ONCLICK), ("q?a=1&b", F.ONCLICK)]),
+    ("<a href=\"javascript:window.open('a.html','w')\"><a href=' JavaScript:void(location=%22b%22)'>"
+     "<a href='javascript:go()'>", [("a.html", F.ONCLICK), ("b", F.ONCLICK)]),
+    ("<p onclick=\"location='x'+id\"><p onclick='location = url'><p onclick=\"if (confirm('?')) location='/delete'\">"
+     "<p onclick=\"me.location='y'\"><p onclick=\"location.hash='z'\"><p data-href='#'>", []),
+    ("<a data-href=/d href=/e><link rel=stylesheet data-href=s.css>",
+     [("/d", F.DATA_HREF), ("/e", F.A), ("s.css", F.STYLESHEET)]),
     # what others are to show
     ("<meta property=og:image content=a><meta name=OG:URL content=b><meta property='og:video:secure_url' content=c>",
      [("a", F.OPEN_GRAPH), ("b", F.OPEN_GRAPH), ("c", F.OPEN_GRAPH)]),
@@ -120,6 +154,9 @@ CASES = [
     ("<svg><image xlink:href=a /><image href=b /><use href='c#d'/><use xlink:href='#e'/></svg>",
      [("a", F.IMG), ("b", F.IMG), ("c#d", F.IMG)]),
     ("<svg><feImage href=f /><a xlink:href=g /></svg>", [("f", F.IMG), ("g", F.A)]),
+    ("<svg><rect fill=\"url('p.svg#a')\" stroke=url(q.svg) mask='url(#m)'/>"
+     "<g filter=\"url(&quot;f.svg#b&quot;)\" clip-path=none><path marker-end='url( e.svg#c )'/></svg>",
+     [("p.svg#a", F.CSS_URL), ("q.svg", F.CSS_URL), ("f.svg#b", F.CSS_URL), ("e.svg#c", F.CSS_URL)]),
     # what parsers hide
     ("<noscript><img src=n></noscript>", [("n", F.IMG)]),
     ("<head><noscript><link rel=stylesheet href=n></noscript>", [("n", F.STYLESHEET)]),

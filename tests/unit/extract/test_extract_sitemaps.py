@@ -68,6 +68,25 @@ def test_a_damaged_compressed_sitemap_lists_what_came_out():
     assert len(read(whole[: len(whole) // 2], "application/gzip")) > 100
 
 
+NOTICE = "<br />\n<b>Notice</b>:  Undefined index: a in <b>/srv/s.php</b> on line <b>3</b><br />\n"
+
+
+@pytest.mark.parametrize("content_type", [XML, "text/html; charset=UTF-8", "text/html", ""])
+def test_a_notice_before_a_sitemap_is_passed_over(content_type):
+    declared = "<?xml version='1.0' encoding='iso-8859-1'?>"
+    for text in (
+        f"{NOTICE}{declared}<urlset><loc>é</loc></urlset>",
+        f"\ufeff\r\n{declared}<urlset><loc>é</loc></urlset>",
+        f"{declared}{NOTICE}<s:urlset xmlns:s='y'><s:loc>é</s:loc></s:urlset>",
+    ):
+        payload = text.encode("utf-8" if text[0] == "\ufeff" else "latin-1", "replace")
+        payload = payload.replace("é".encode(), b"\xe9")
+        assert read(payload, content_type.partition(";")[0]) == listed("é")
+    index = f"{NOTICE}<sitemapindex><sitemap><loc>a.xml</loc></sitemap></sitemapindex>"
+    assert read(index, content_type) == [("a.xml", F.SITEMAP)]
+    assert read(f"{NOTICE}<p>Nothing <img src=x>", "text/html") == [("x", F.IMG)]
+
+
 HALVES = [
     "",
     "<url><loc>http://s/2",

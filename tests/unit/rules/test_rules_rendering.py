@@ -56,6 +56,7 @@ def test_a_page_needs_a_browser_for_a_reason(markup, reason):
         ("browser", "", 200, "text/css", False, "it is a requisite"),
         ("browser", "", 404, "text/html", True, "its status is 404"),
         ("browser", "", 301, "text/html", True, "its status is 301"),
+        ("browser", "", 204, "text/html", True, "its status is 204"),
         ("browser", "", 200, "image/png", True, "it is image/png"),
         ("browser", "", 200, "", True, "it is of no type"),
         ("auto", "", 200, "text/html", True, "it needs no browser"),

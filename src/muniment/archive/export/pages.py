@@ -95,9 +95,8 @@ def _payload(block: bytes, content_type: str) -> tuple[bytes, str]:
     head, body = read_message(iter((block,)))
     if head is None:
         return b"", content_type
-    fields = dict(reversed(head.headers))
-    plain = coding.decode(b"".join(body), fields.get("content-encoding", ""), _MOST_READ)
-    return plain, fields.get("content-type", content_type)
+    plain = coding.decode(b"".join(body), head.field("content-encoding"), _MOST_READ)
+    return plain, head.field("content-type") or content_type
 
 
 def _up_to(pieces: Iterator[bytes], most: int) -> Iterator[bytes]:

@@ -38,9 +38,8 @@ def recorded_body(out: Path, page: CapturedPage) -> RecordedBody | None:
         return None
     if head is None:
         return None
-    fields = dict(reversed(head.headers))
-    pieces = decoded(_until_damage(payload), fields.get("content-encoding", ""))
-    return RecordedBody(fields.get("content-type", page.content_type), pieces)
+    pieces = decoded(_until_damage(payload), head.field("content-encoding"))
+    return RecordedBody(head.field("content-type") or page.content_type, pieces)
 
 
 def _record(out: Path, name: str, offset: int) -> tuple[RecordHeader, Iterator[bytes]]:

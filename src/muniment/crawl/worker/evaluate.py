@@ -10,11 +10,12 @@ from msgspec import Struct, structs
 
 from muniment.clock import now_ms
 from muniment.crawl.pages import NOTHING, Evaluation, Page, Refusal, ResolvedLinks
+from muniment.crawl.worker.documents import content_type
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.extract.coding import decode
 from muniment.extract.headers import header_directives, header_links, redirect_reference
 from muniment.extract.link_collector import LinkCollector
-from muniment.extract.links import MOST_SITEMAP, Extraction, extract
+from muniment.extract.links import MOST_SITEMAP, Extraction, extract, may_hold_links
 from muniment.fetch.client import unreached
 from muniment.http.conditions import conditions, is_unchanged
 from muniment.http.redirects import REDIRECTS
@@ -193,13 +194,13 @@ def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str
 
 def _extracted(claim: Claim, exchange: Exchange) -> Extraction | None:
     """The references of a document; None when there are none."""
-    kind = exchange.header("content-type")
-    if not exchange.body.payload_length or not _may_hold_links(kind):
+    kind = content_type(exchange)
+    if not exchange.body.payload_length or not may_hold_links(kind):
         return None
     found_as = _WAYS[claim.found_as]
     most = MOST_SITEMAP if found_as is _SITEMAP else _MOST_EXTRACTED
     payload = exchange.body.payload(most)
-    coding = exchange.header("content-encoding")
+    coding = exchange.field("content-encoding")
     if coding:
         payload = decode(payload, coding, most)
     return extract(payload, kind, claim.url, found_as)
@@ -250,11 +251,6 @@ def _of_list(claim: Claim, document: Extraction | None, outlinks: Outlinks, poli
         ]
     found = outlinks.resolve(claim.url, listed, follow=True)
     return structs.replace(found, dropped=document.dropped) if document.dropped else found
-
-
-def _may_hold_links(content_type: str) -> bool:
-    dense = content_type.startswith(("image/", "video/", "audio/", "font/"))
-    return not dense or content_type.startswith("image/svg+xml")
 
 
 def finished(

@@ -71,5 +71,5 @@ def _signal(kind: SignalKind, exchange: Exchange, wait_ms: int = 0) -> HostSigna
 
 def _beginning(exchange: Exchange) -> bytes:
     body = exchange.body.payload(_LOOKED_AT)
-    coding = exchange.header("content-encoding")
+    coding = exchange.field("content-encoding")
     return decode(body, coding, _LOOKED_AT) if coding else body

@@ -15,6 +15,7 @@ from muniment.clock import monotonic
 from muniment.crawl.worker.documents import offered_images
 from muniment.crawl.worker.host_signals import page_signal
 from muniment.crawl.worker.services import EngineServices, RefusedRequest
+from muniment.extract.media_type import media_type
 from muniment.fetch.forwarding.followed import SpooledBytes
 from muniment.fetch.forwarding.forward import Forwarded, Forwarder
 from muniment.http.chunked import Piece
@@ -225,7 +226,7 @@ class PageRequests:
             self._services.signal(host_of(exchange.url), signal)
         answered = RequestOutcome(
             status=exchange.status,
-            mime=exchange.header("content-type").partition(";")[0].strip().lower(),
+            mime=media_type(exchange.field("content-type")).essence,
             type=kind,
             size=exchange.body.payload_length,
             error=str(failure or ""),
@@ -274,9 +275,7 @@ class _HandOn:
         self.again = self._answers is not None and head.status == 401 and self._answers(head.headers)
         if self.again:
             return
-        streamed = any(
-            name == "content-type" and value.lower().startswith("text/event-stream") for name, value in head.headers
-        )
+        streamed = media_type(head.field("content-type")).essence == "text/event-stream"
         self._taker.begin(head.raw, keep=head.keep_alive, streamed=streamed)
 
     def more(self, piece: Piece, stored: SpooledBytes | None) -> None:

@@ -14,6 +14,7 @@ from muniment.clock import iso_us, new_record_urn
 from muniment.crawl.pages import Evaluation, ResolvedLinks
 from muniment.crawl.worker.evaluate import ReadPolicy, retry_wait
 from muniment.crawl.worker.outlinks import Outlinks
+from muniment.extract.media_type import media_type
 from muniment.model.exchange import RequestEnded
 from muniment.model.failure import Failure, FailureCode
 from muniment.model.link import FoundAs, Kind
@@ -103,7 +104,11 @@ def _info_resource(page: Evaluation, rendered: RenderedPage, page_id: str) -> Pa
 def _page_info(page: Evaluation, rendered: RenderedPage, page_id: str) -> dict[str, Any]:
     exchange = page.exchange
     urls: dict[str, dict[str, Any]] = {
-        exchange.url: {"status": exchange.status, "mime": _mime(exchange.header("content-type")), "type": "document"}
+        exchange.url: {
+            "status": exchange.status,
+            "mime": media_type(exchange.field("content-type")).essence,
+            "type": "document",
+        }
     }
     for request in (one for chain in rendered.chains for one in chain):
         urls.setdefault(request.url, _told(request))
@@ -135,10 +140,6 @@ def _told(request: RequestEnded) -> dict[str, Any]:
     if request.from_cache:
         told["fromCache"] = True
     return told
-
-
-def _mime(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
 
 
 # -- results

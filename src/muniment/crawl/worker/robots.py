@@ -147,7 +147,7 @@ def _told(failure: Failure, *, asked: bool) -> Failure:
 
 def _text(exchange: Exchange) -> str:
     """The part of the file that is read, without the line that the limit cuts."""
-    payload, coding = exchange.body.payload(MOST_BYTES), exchange.header("content-encoding")
+    payload, coding = exchange.body.payload(MOST_BYTES), exchange.field("content-encoding")
     if coding:
         payload = decode(payload, coding, MOST_BYTES)
     if len(payload) >= MOST_BYTES or exchange.truncated:

@@ -15,6 +15,8 @@ from muniment.settings.option_table import Settings
 __all__ = ["is_document", "may_render", "reason_to_render", "wanted_engine", "why_not_rendered", "with_engine"]
 
 _TYPES = frozenset({"text/html", "application/xhtml+xml"})
+_EMPTY = frozenset({204, 205, 304})
+"""Statuses of answers without a document: a browser stays where it is."""
 _LEAST_TEXT = 200
 """Characters of visible text below which a page with scripts is taken for a frame that they fill."""
 _MOST_READ = 4 << 20
@@ -57,22 +59,22 @@ def may_render(engine: str, rules: Iterable[Rule]) -> bool:
     return engine != "http" or any(rule.engine == "browser" for rule in rules)
 
 
-def is_document(status: int, content_type: str, disposition: str) -> bool:
-    """Whether an answer that does not redirect is a page that a browser can show."""
+def is_document(status: int, kind: str, disposition: str) -> bool:
+    """Whether an answer that does not redirect, of this media type, is a page that a browser can show."""
     shown = not disposition.strip().lower().startswith("attachment")
-    return 200 <= status < 400 and content_type.partition(";")[0].strip().lower() in _TYPES and shown
+    return 200 <= status < 400 and status not in _EMPTY and kind in _TYPES and shown
 
 
-def why_not_rendered(engine: str, order: str, status: int, content_type: str, *, is_page: bool) -> str:
+def why_not_rendered(engine: str, order: str, status: int, kind: str, *, is_page: bool) -> str:
     """Why no browser got an answer, by the engine of the job and what a rule says of the page."""
     if wanted_engine(engine, order) == "http":
         return "a rule says engine http" if order else "the engine of the job is http"
     if not is_page:
         return "it is a requisite"
-    if not 200 <= status < 300:
+    if not 200 <= status < 300 or status in _EMPTY:
         return f"its status is {status}"
-    if not is_document(status, content_type, ""):
-        return f"it is {content_type or 'of no type'}"
+    if not is_document(status, kind, ""):
+        return f"it is {kind or 'of no type'}"
     return "it needs no browser" if wanted_engine(engine, order) == "auto" else "it is for downloading"
 
 
