@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from email.message import Message
+from hashlib import sha1
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -239,19 +241,51 @@ FRAMED = {"unframed": "a", "search?a=1": "form", "go.png": "img", "map.png": "im
 }  # fmt: skip
 PICTURES = {
     "a.png": "srcset", "b.png": "srcset", "c.png": "srcset", "d.png": "img", "e.png": "data-src",
-    "f.png": "data-src", "g.png": "data-src", "h.png": "css-url", "i.png": "data-src", "j.png": "img",
+    "f.png": "srcset-like", "g.png": "data-src", "h.png": "css-url", "i.png": "data-src", "j.png": "img",
 }  # fmt: skip
 MACHINES = {
     "style.css": "stylesheet", "next": "link-header", "refreshed": "refresh-header", "feed": "link",
     "app.json": "manifest", "og.png": "open-graph", "ld.png": "json-ld", "entry": "feed", "icon.png": "icon",
     "notes.txt": "a", "paper.pdf": "a",
 }  # fmt: skip
+TYPES = {
+    "twice": "a", "none": "a", "invalid": "a", "contrary": "a", "s": "stylesheet", "by-twice": "a", "by-none": "a",
+    "by-invalid": "a", "s.png": "css-url", "nosniff": "a", "of-s": "css-import", "of-s.png": "css-url",
+}  # fmt: skip
+CODINGS = {
+    "unmeant": "a", "mixed": "a", "unnamed": "a", "by-unmeant": "a", "by-mixed": "a", "by-unnamed": "a",
+    "s.css": "stylesheet", "s.png": "css-url",
+}  # fmt: skip
+LATE = {
+    "a.png": "data-src", "b.png": "data-src", "c.png": "data-src", "d.png": "srcset-like", "e.png": "srcset-like",
+    "f.png": "amp", "g.png": "amp", "h.mp4": "amp", "i.svg": "css-url",
+}  # fmt: skip
+FILMS = {
+    "list.m3u8": "video", "low.m3u8": "playlist", "live.m3u8": "playlist", "key": "segment", "all.mp4": "segment",
+    "7.ts": "segment", "8.ts": "segment", "film.mpd": "a", "v/init.mp4": "segment", "v/1.m4s": "segment",
+    "v/2.m4s": "segment", "sound.mp4": "segment",
+}  # fmt: skip
+MODULES = {
+    "app.js": "script", "lib/a.js": "import", "lib/b.js": "import", "deep/c.js": "import", "map.js": "import-map",
+    "own.js": "import",
+}  # fmt: skip
+CLICKS = {
+    "row": "onclick", "window": "onclick", "popup": "onclick", "card": "data-href", "made": "link-header",
+    "best": "link-header", "create": "a", "choose": "a",
+}  # fmt: skip
+FEEDS = {"rss": "link", "atom": "link", "of-rss": "a", "rss.png": "img", "of-atom": "a", "atom.png": "img"}
 CHARSETS = {
     "gbk": ("gbk", "中文", "%D6%D0%CE%C4"),
     "shift_jis": ("cp932", "日本", "%93%FA%96{"),
     "windows-1251": ("cp1251", "Да", "%C4%E0"),
     "euc-kr": ("cp949", "한국", "%C7%D1%B1%B9"),
 }
+
+
+def typed(body: str | bytes, *fields: str, coding: str = "") -> Answer:
+    """An answer with these fields of Content-Type, none too, and a Content-Encoding."""
+    headers = [("Content-Type", field) for field in fields]
+    return Answer(body, headers=(*headers, ("Content-Encoding", coding)) if coding else tuple(headers))
 
 
 def of_charset(label: str) -> Pages:
@@ -319,6 +353,86 @@ SITES: dict[str, Pages] = {
         "/notes.txt": html("http://127.0.0.1:1/no <a href=/no>", kind="text/plain"),
         "/paper.pdf": html("%PDF-1.4 <a href=/no>", kind="application/pdf"),
     },
+    "types": {
+        **{f"/{path}": "x" for path in TYPES},
+        "/": link("/twice", "/none", "/invalid", "/contrary", "/nosniff") + "<link rel=stylesheet href=/s>",
+        "/twice": typed(link("/by-twice"), "text/plain", "text/html", "*/*"),
+        "/none": typed("<!doctype html>" + link("/by-none")),
+        "/invalid": typed("<p>" + link("/by-invalid"), "html; charset=utf-8"),
+        "/contrary": typed(link("/no"), "text/html", "text/plain"),
+        "/nosniff": Answer("<p>" + link("/no"), headers=(("X-Content-Type-Options", "nosniff"),)),
+        "/s": typed("<!-- @import 'of-s'; p { background: url(s.png) } -->", "css"),
+        "/of-s": typed("p { background: url(of-s.png) }"),
+    },
+    "codings": {
+        **{f"/{path}": "x" for path in CODINGS},
+        "/": link("/unmeant", "/mixed", "/unnamed") + "<link rel=stylesheet href=/s.css>",
+        "/unmeant": typed(link("/by-unmeant"), "text/html", coding="utf-8"),
+        "/mixed": typed(gzip.compress(link("/by-mixed").encode()), "text/html", coding="gzip, iso-8859-1"),
+        "/unnamed": typed(gzip.compress(link("/by-unnamed").encode()), "text/html", coding="compressed"),
+        "/s.css": typed("p { background: url(s.png) }", "text/css", coding="none"),
+    },
+    "late": {
+        **{f"/{path}": "x" for path in LATE},
+        "/": "<div data-src=/a.png></div><a data-full-src=/b.png><p data-poster='/c.png'>"
+        "<figure data-bgset='/d.png 1x, /e.png 2x'></figure>"
+        "<amp-img src=/f.png srcset='/g.png 2x'></amp-img><amp-video src=/h.mp4></amp-video>"
+        "<svg><rect fill=\"url('/i.svg#p')\" mask='url(#m)'/></svg>",
+    },
+    "films": {
+        **{f"/{path}": "x" for path in FILMS},
+        "/": "<video src=/list.m3u8></video><a href=/film.mpd>f</a>",
+        "/list.m3u8": typed(
+            "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8\n#EXT-X-STREAM-INF:BANDWIDTH=2\nlive.m3u8\n",
+            "application/vnd.apple.mpegurl",
+        ),
+        "/low.m3u8": typed(
+            '#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-KEY:METHOD=AES-128,URI="key"\n'
+            "#EXTINF:4,\n#EXT-X-BYTERANGE:9@0\nall.mp4\n#EXTINF:4,\n#EXT-X-BYTERANGE:9@9\nall.mp4\n#EXT-X-ENDLIST\n",
+            "audio/x-mpegurl",
+        ),
+        # another one each time that it is asked for
+        "/live.m3u8": [
+            typed(f"#EXTM3U\n#EXT-X-MEDIA-SEQUENCE:{n}\n#EXTINF:4,\n{n}.ts\n#EXTINF:4,\n{n + 1}.ts\n", "text/plain")
+            for n in (7, 9)
+        ],
+        "/film.mpd": typed(
+            '<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" mediaPresentationDuration="PT7S"><Period>'
+            '<AdaptationSet><SegmentTemplate duration="4" initialization="$RepresentationID$/init.mp4"'
+            ' media="$RepresentationID$/$Number$.m4s"/><Representation id="v"/></AdaptationSet>'
+            "<AdaptationSet><Representation><BaseURL>sound.mp4</BaseURL></Representation></AdaptationSet></Period></MPD>",
+            "application/dash+xml",
+        ),
+    },
+    "modules": {
+        **{f"/{path}": typed("export {}", "text/javascript") for path in MODULES},
+        "/": '<script type=importmap>{"imports": {"mapped": "/map.js", "deep/": "/deep/"}}</script>'
+        "<script type=module src=/app.js></script>"
+        "<script type=module>import 'mapped'; import {c} from 'deep/c.js'; import x from './own.js'</script>",
+        "/app.js": typed('import a from"./lib/a.js";import("./no.js")', "application/javascript"),
+        "/lib/a.js": typed("// import './no.js'\nexport * from './b.js'", "text/javascript; charset=utf-8"),
+    },
+    "clicks": {
+        **{f"/{path}": "x" for path in CLICKS},
+        "/": "<table><tr onclick=\"location.href='/row'\"><td></table><a href=\"javascript:window.open('/window')\">"
+        "<b onclick='MM_openBrWindow(&quot;/popup&quot;)'></b><div data-href=/card></div>" + link("/create", "/choose"),
+        "/create": Answer("", 201, (("Location", "/made"),)),
+        "/choose": Answer("", 300, (("Location", "best"),)),
+    },
+    "feeds": {
+        **{f"/{path}": "x" for path in FEEDS},
+        "/": "<link rel=alternate href=/rss><link rel=alternate href=/atom>",
+        "/rss": typed(
+            "<rss><channel><item><description>&lt;a href=/of-rss&gt;&lt;img src=rss.png&gt;</description></item>"
+            "</channel></rss>",
+            "application/rss+xml",
+        ),
+        "/atom": typed(
+            "<feed><entry><content type='html'><![CDATA[<a href=/of-atom><img src=/atom.png>]]></content></entry>"
+            "</feed>",
+            "application/atom+xml",
+        ),
+    },
     **{label: of_charset(label) for label in CHARSETS},
 }
 
@@ -365,6 +479,30 @@ class TestPages:
 
     def test_headers_feeds_manifests_and_what_is_for_machines(self, taken: dict[str, Taken]) -> None:
         assert taken["machines"].found() == {"": "start", **MACHINES}
+
+    @pytest.mark.parametrize(
+        ("name", "ways"),
+        [
+            ("types", TYPES),
+            ("codings", CODINGS),
+            ("late", LATE),
+            ("films", FILMS),
+            ("modules", MODULES),
+            ("clicks", CLICKS),
+            ("feeds", FEEDS),
+        ],
+    )
+    def test_what_browsers_read(self, taken: dict[str, Taken], name: str, ways: dict[str, str]) -> None:
+        """By bytes as servers send them; each is asked for once, a live playlist, too."""
+        asked = taken[name].asked
+        assert taken[name].found() == {"": "start", **ways}
+        assert set(asked.values()) == {1}
+
+    def test_what_was_read_is_stored_as_it_came(self, taken: dict[str, Taken]) -> None:
+        rows = taken["codings"].rows
+        assert rows["unmeant"]["digest"] == sha1(link("/by-unmeant").encode()).hexdigest()
+        assert rows["mixed"]["digest"] == sha1(SITES["codings"]["/mixed"].body).hexdigest()
+        assert taken["types"].rows["twice"]["content_type"] == "text/plain"
 
     @pytest.mark.parametrize("label", CHARSETS)
     def test_a_query_is_sent_in_the_charset_of_its_page(self, taken: dict[str, Taken], label: str) -> None:

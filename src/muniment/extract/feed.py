@@ -34,7 +34,7 @@ _WEB = ("http://", "https://")
 
 
 def feed_links(text: str, found: LinkCollector, found_as: FoundAs = FoundAs.FEED) -> None:
-    """Collect each address of a feed: pages, enclosures, images; and, where it is no sitemap, those in its texts."""
+    """Collect each address of a feed: pages, enclosures, images; unless it is a sitemap, links of its texts, too."""
     for name, attributes, content in _ELEMENTS(text):
         if name in _ADDRESS:
             address = attribute(attributes, _ADDRESS[name])

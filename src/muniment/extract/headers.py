@@ -1,4 +1,4 @@
-"""What response headers say of a page: `Link` (RFC 8288), `Refresh`, and the directives of `X-Robots-Tag`."""
+"""What response headers say of a page: `Link` (RFC 8288), `Refresh`, `Location`, the directives of `X-Robots-Tag`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,17 @@ _WORDS_WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-pr
 
 
 def header_links(headers: Iterable[tuple[str, str]], add: Callable[[str, FoundAs], None]) -> None:
-    """Hand the references of `Link` and `Refresh` headers (names in lower case) to `add`, unresolved."""
+    """Hand the references of `Link`, `Refresh` and `Location` headers (names in lower case) to `add`, unresolved.
+
+    A `Location` is a link: who redirects there gives none.
+    """
     for name, value in headers:
         if name == "link":
             _add_links(_as_utf8(value[:_MOST_BYTES]), add)
         elif name == "refresh":
             add(refresh_target(_as_utf8(value[:_MOST_BYTES])), FoundAs.REFRESH_HEADER)
+        elif name == "location":
+            add(redirect_reference(value), FoundAs.LINK_HEADER)
 
 
 def _add_links(value: str, add: Callable[[str, FoundAs], None]) -> None:

@@ -49,6 +49,8 @@ _MOST_EXTRACTED = 32 << 20
 """Bytes of a document that are searched for links."""
 _SAYING = frozenset({"link", "refresh", "x-robots-tag"})
 """Headers that may hold links or directives."""
+_NAMES_ANOTHER = frozenset({201, 300})
+"""Statuses whose Location is a link: what was made, or the one of several that the server likes best."""
 # Before Python 3.12 making or naming an enumeration's member takes longer than a look into a tuple.
 _WAYS = tuple(FoundAs)
 _LABELS = tuple(found_as.label for found_as in FoundAs)
@@ -117,6 +119,8 @@ def evaluate(
     done = not retryable(exchange.status, exchange.failure) or is_last(claim, exchange.status, exchange.failure)
     wait = 0 if done else retry_wait(claim, policy.tries, exchange.status)
     said = [header for header in exchange.headers if header[0] in _SAYING]
+    if exchange.status in _NAMES_ANOTHER:
+        said += [header for header in exchange.headers if header[0] == "location"]
     # the links of an answer that will be asked for again are taken from the last one
     target, found = _redirect(claim, exchange, outlinks) if done else ("", NOTHING)
     reads = done and not target and (not policy.listed or claim.found_as == _SITEMAP or bool(policy.heard))
@@ -203,7 +207,7 @@ def _extracted(claim: Claim, exchange: Exchange) -> Extraction | None:
     coding = exchange.field("content-encoding")
     if coding:
         payload = decode(payload, coding, most)
-    return extract(payload, kind, claim.url, found_as)
+    return extract(payload, kind, claim.url, found_as, at_ms=exchange.started_at // 1000)
 
 
 def _directives(said: list[tuple[str, str]], document: Extraction | None, policy: ReadPolicy) -> frozenset[str]:
