@@ -12,7 +12,7 @@ import pytest
 from crawled import run_muniment
 from fastwarc.warc import ArchiveIterator
 from tests.support.odd_responses import ODD_RESPONSES, OddResponse, scripts
-from tests.support.raw_server import Exchanged, RawServer, Send
+from tests.support.raw_server import Exchanged, RawServer, Send, make_certificate
 from warc_reading import Record, captures, record_at, records, sha1_base32
 
 START = b"<!doctype html>" + b"".join(b'<a href="%s">odd</a>' % odd.path.encode() for odd in ODD_RESPONSES)
@@ -138,3 +138,12 @@ def test_the_start_page_holds_every_link(archived: Archived) -> None:
     lines = metadata.block.decode().split("\r\n")
     outlinks = [line.split(" ")[1] for line in lines if line.startswith("outlink: ")]
     assert outlinks == [archived.base + odd.path for odd in ODD_RESPONSES]
+
+
+def test_a_server_that_speaks_tls_1_0_alone_is_archived_where_that_is_asked_for(tmp_path: Path) -> None:
+    page = (Send(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi"),)
+    with RawServer({"/": page}, make_certificate(tmp_path, "old"), old_ciphers="ECDHE-ECDSA-AES128-SHA") as server:
+        run_muniment(tmp_path, "crawl", server.url("/"), "--insecure", "--level", 0, "--no-robots", "--quiet")
+    out = tmp_path / "muniment-out"
+    [response] = [one for path in out.glob("*.warc.gz") for one in records(path) if one.type == "response"]
+    assert "tls/1.0" in response.all("warc-protocol")

@@ -148,3 +148,20 @@ def test_a_bomb_of_a_sitemap_does_no_harm(tmp_path: Path) -> None:
     with GatedSite(pages) as site:
         run_muniment(tmp_path, "crawl", site.url, "-o", "out", *PACE)
         assert site.counts()["/kept"] == 1
+
+
+def test_files_for_robots_under_odd_types_and_codings(tmp_path: Path) -> None:
+    """As PHP sends them: of a wrong type, with a coding that is none, a notice before the declaration."""
+    notice = "<br />\n<b>Notice</b>:  Undefined index: lang in <b>/srv/map.php</b> on line <b>3</b><br />\n"
+    html = ("Content-Type", "text/html; charset=UTF-8")
+    robots = gzip.compress(b"User-agent: *\nDisallow: /private\nSitemap: /map.php\n")
+    pages = {
+        "/": "x",
+        "/robots.txt": Answer(robots, headers=(html, ("Content-Encoding", "gzip"), ("Content-Encoding", "utf-8"))),
+        "/map.php": Answer(notice + urlset("/kept", "/private"), headers=(html, ("Content-Encoding", "none"))),
+        "/kept": "k",
+        "/private": "p",
+    }
+    with GatedSite(pages) as site:
+        run_muniment(tmp_path, "crawl", site.url, "-o", "out", *PACE)
+        assert site.counts() == dict.fromkeys(("/", "/robots.txt", "/map.php", "/sitemap.xml", "/kept"), 1)

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,6 +123,13 @@ def make_certificate(
     return made
 
 
+def _limit_to_tls_1_0(context: ssl.SSLContext, ciphers: str) -> None:
+    context.set_ciphers(f"{ciphers}:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1
+
+
 @dataclass
 class RawServer:
     """Plays a script per path on a loopback port of its own, while it is entered as a context manager.
@@ -131,6 +139,8 @@ class RawServer:
 
     scripts: Mapping[str, Script] = field(default_factory=dict)
     certificate: Certificate | None = None
+    old_ciphers: str = ""
+    """With it, TLS 1.0 alone is spoken, with these ciphers (as OpenSSL names them)."""
     turns: Mapping[str, tuple[Script, ...]] = field(default_factory=dict)
     """For paths that answer otherwise the second time: a script for each time, the last for all that follow."""
     greeting: bytes = b""
@@ -153,6 +163,8 @@ class RawServer:
         if self.certificate:
             self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._context.load_cert_chain(self.certificate.certificate, self.certificate.key)
+            if self.old_ciphers:
+                _limit_to_tls_1_0(self._context, self.old_ciphers)
         self._listener = socket.create_server((self.address, 0), backlog=256)
         self._start(self._accept)
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import warnings
 
 from muniment.errors import UsageError
 
@@ -33,6 +34,9 @@ _ALGORITHMS = {
     "NULL-MD5": "NULL_MD5",
 }
 
+_OP_LEGACY_SERVER_CONNECT = 0x4
+"""Of OpenSSL; Python names it from 3.12 on."""
+
 
 def make_context(*, insecure: bool = False, ca_file: str = "") -> ssl.SSLContext:
     """The client context; raises UsageError when `ca_file` cannot be read.
@@ -49,7 +53,17 @@ def make_context(*, insecure: bool = False, ca_file: str = "") -> ssl.SSLContext
     if insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+        _take_old_protocols(context)
     return context
+
+
+def _take_old_protocols(context: ssl.SSLContext) -> None:
+    """Speak down to TLS 1.0, with any cipher, key and way to renegotiate, as old servers want it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = ssl.TLSVersion.TLSv1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.options |= _OP_LEGACY_SERVER_CONNECT
 
 
 def iana_cipher_name(name: str) -> str:

@@ -370,7 +370,9 @@ class Settings(RenderSettings, frozen=True, kw_only=True):
             kind="machine",
         ),
     ] = ()
-    insecure: Annotated[bool, Option(("--insecure",), "Do not verify TLS certificates.", kind="machine")] = False
+    insecure: Annotated[
+        bool, Option(("--insecure",), "Do not verify TLS certificates, and speak TLS 1.0 and later.", kind="machine")
+    ] = False
     allow_private: Annotated[
         bool, Option(("--allow-private",), "Allow private, loopback and link-local addresses.", kind="machine")
     ] = False

@@ -232,6 +232,15 @@ def test_insecure_takes_any_certificate(tmp_path: Path, fetch: Fetch) -> None:
     assert exchange.tls == "tls/1.3"
 
 
+def test_insecure_speaks_tls_1_0_with_an_old_cipher(certificate: Certificate, fetch: Fetch) -> None:
+    with RawServer(OK, certificate, old_ciphers="ECDHE-ECDSA-AES128-SHA") as server:
+        refused = fetch(server.url("/"), ca_file=str(certificate.certificate))
+        exchange = fetch(server.url("/"), insecure=True)
+    assert code(refused) == "tls"
+    assert exchange.failure is None
+    assert (exchange.tls, exchange.cipher) == ("tls/1.0", "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA")
+
+
 def test_tls_to_a_plain_server_and_the_other_way_round(certificate: Certificate, fetch: Fetch) -> None:
     with RawServer(OK, greeting=b"220 not tls\r\n") as server:
         assert code(fetch(f"https://127.0.0.1:{server.port}/")) == "tls"
