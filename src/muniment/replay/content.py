@@ -131,7 +131,8 @@ class Content:
             self._note(f"{time}/{url or text}", given, answer)
         if answer is None or isinstance(answer, Absence):
             return await self._aside(partial(self._missing, url or text, answer, headers))
-        return self._for_worker(answer, headers) if kind == "raw" else self._recorded(answer, headers)
+        # aside, too: a few bytes from the end of a large body are read only now
+        return await self._aside(partial(self._for_worker if kind == "raw" else self._recorded, answer, headers))
 
     def _note(self, address: str, given: Mapping[str, str], answer: Answer | Absence | None) -> None:
         """Note what is shown, and what it asks for in vain, as the worker says who asks."""

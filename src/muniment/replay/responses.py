@@ -16,7 +16,8 @@ __all__ = ["body_response", "page_response", "static_response"]
 def body_response(pieces: Iterator[bytes], length: int | None, status: int, headers: list[tuple[str, str]]) -> Response:
     """A body of the archive, and headers that may come more than once.
 
-    A small one is sent at once: what is streamed waits for a thread at every piece.
+    A small one is read here, which may take its time, and sent at once: what is streamed waits for a thread at every
+    piece.
     """
     small = length is not None and length <= AT_ONCE
     response = Response(b"".join(pieces), status) if small else StreamingResponse(pieces, status)
