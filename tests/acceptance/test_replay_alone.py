@@ -43,7 +43,7 @@ opened = json.loads(replay.stdout.readline())
 front = opened["url"].split("/at/")[0].rstrip("/")
 asked = {"front": urllib.request.urlopen(front + "/").read().decode()}
 if opened.get("content"):
-    page = opened["url"].replace(front, opened["content"].replace("localhost", "127.0.0.1"))
+    page = opened["url"].replace(front, "http://127.0.0.1:" + opened["content"].rpartition(":")[2])
     host = opened["content"].partition("//")[2]
     asked["page"] = urllib.request.urlopen(urllib.request.Request(page, headers={"Host": host})).read().decode()
 else:
