@@ -45,6 +45,8 @@ class Banner(Struct, frozen=True, kw_only=True):
     captures: Sequence[Entry]
     """All of the page, the oldest first."""
     notes: Sequence[str]
+    shown: int
+    """How many documents were shown before."""
 
 
 def banner_page(banner: Banner) -> str:
@@ -66,6 +68,7 @@ def banner_page(banner: Banner) -> str:
         "iframe",
         src=f"{content}{at_link(entry, modifier='mp_')}",
         data_fallback=banner.fallback,
+        data_shown=str(banner.shown),
         title="Archived page",
         test="replay-frame",
         # no way to the window, to new windows, or out of the frame
@@ -83,7 +86,7 @@ def kind_of(entry: Entry) -> str:
     kind = next((word for begin, word in _KINDS if sent.startswith(begin)), "file" if sent else "answer")
     if entry.redirect_to or 300 < entry.status < 400:
         return f"redirect, status {entry.status}"
-    return kind if entry.status == 200 else f"{kind}, status {status_of(entry)}"
+    return kind if entry.status in {0, 200} else f"{kind}, status {status_of(entry)}"
 
 
 def _identity(entry: Entry) -> Markup:

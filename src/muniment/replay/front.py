@@ -29,7 +29,7 @@ from muniment.replay.exact.windows import ExactWindows
 from muniment.replay.plan import ReplayEngine, ReplayPlan
 from muniment.replay.responses import body_response, page_response, static_response
 from muniment.replay.security_headers import download_headers, front_headers
-from muniment.replay.views import Views
+from muniment.replay.views import Latest, Views
 
 __all__ = ["Front"]
 
@@ -200,9 +200,8 @@ class Front:
         return self._json({"missing": told})
 
     def _latest(self, _given: Mapping[str, str]) -> Response:
-        return self._json(
-            {"view": self._views.latest(), "reached": self._views.reached} if self._views else {"view": ""}
-        )
+        latest, reached = (self._views.latest(), self._views.reached) if self._views else (Latest(0, ""), True)
+        return self._json({"number": latest.number, "view": latest.view, "reached": reached})
 
     async def _open_exactly(self, request: Request) -> Response:
         if refused := _from_elsewhere(request, self._where.front):
@@ -256,6 +255,7 @@ class Front:
             fallback=self._where.fallback,
             captures=self._catalog.all_of(entry.url, _MOST_CAPTURES),
             notes=notes,
+            shown=self._views.latest().number if self._views else 0,
         )
         return self._page(banner_page(banner))
 

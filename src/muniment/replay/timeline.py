@@ -42,16 +42,18 @@ def ticks_of(captures: Sequence[Entry], shown: Entry) -> list[Tick]:
         )
         groups = [[one] for one in captures]
     else:
-        units = (_SECOND, _MINUTE, _HOUR, _DAY, _MONTH, _YEAR, _DECADE)
-        digits = next((n for n in units if len({one[:n] for one in stamps}) <= _MOST), _DECADE)
+        counts = {n: len({one[:n] for one in stamps}) for n in (_DECADE, _YEAR, _MONTH, _DAY, _HOUR, _MINUTE, _SECOND)}
+        digits = max(
+            (n for n, count in counts.items() if count <= _MOST), key=lambda n: (counts[n], -n), default=_DECADE
+        )
         groups = [list(some) for _, some in groupby(captures, lambda one: full_stamp(one.at)[:digits])]
     one_day = len({one[:_DAY] for one in stamps}) == 1
     return [_tick(group, shown, digits, one_day=one_day) for group in groups]
 
 
 def status_of(entry: Entry) -> str:
-    """The status of a capture in words; a record of another kind has none."""
-    return str(entry.status or "none")
+    """The status of a capture in words; some records have none."""
+    return str(entry.status or entry.record_type)
 
 
 def _tick(group: Sequence[Entry], shown: Entry, digits: int, *, one_day: bool) -> Tick:

@@ -8,18 +8,16 @@ from threading import Lock
 
 from msgspec import Struct
 
-from muniment.clock import monotonic
 from muniment.replay.addresses import url_of
 from muniment.replay.captures.url_keys import full_stamp, micros_of
 
-__all__ = ["Vain", "ViewKey", "Views"]
+__all__ = ["Latest", "Vain", "ViewKey", "Views"]
 
 _MOST_VIEWS = 200
 _MOST_ROWS = 500
 _MOST_FRAMES = 100
 _MOST_TEXT = 256 << 10
 """Characters of all URLs of a view."""
-_RECENT_S = 5.0
 _LONGEST_WORD = 20
 _PAGE = re.compile(r"(?:/?at/)?([0-9]{1,20})(?:[a-z]{2,4}_)?/(.+)", re.DOTALL)
 """A document by its address `/at/TIMEMOD/URL`, or by `TIME/URL` alone."""
@@ -41,6 +39,15 @@ class Vain(Struct, frozen=True):
     """That of Fetch: `image`, `script` and so on; empty for requests of scripts."""
     at: int
     """The time that was wanted, in Unix microseconds."""
+
+
+class Latest(Struct, frozen=True):
+    """A document that was shown."""
+
+    number: int
+    """How many were shown before, and this one."""
+    view: str
+    """Its address `TIME/URL`."""
 
 
 class _View:
@@ -67,8 +74,7 @@ class Views:
 
     def __init__(self) -> None:
         self._views: OrderedDict[ViewKey, _View] = OrderedDict()
-        self._latest: tuple[float, ViewKey] | None = None
-        """When the last document that no other frames was shown, and which."""
+        self._latest: Latest = Latest(0, "")
         self._lock = Lock()
         self.reached = False
         """A browser has found the origin of archived pages."""
@@ -81,7 +87,7 @@ class Views:
         with self._lock:
             self._made(key, _View())
             if not parent:
-                self._latest = monotonic(), key
+                self._latest = Latest(self._latest.number + 1, f"{full_stamp(key.at)}/{key.url}")
             if framing is not None and framing != key and len(frames := self._view(framing).frames) < _MOST_FRAMES:
                 frames.add(key)
 
@@ -113,11 +119,9 @@ class Views:
                     seen |= one.frames
             return list(found.values())[:_MOST_ROWS]
 
-    def latest(self) -> str:
-        """The address `TIME/URL` of the document that was shown last in no frame of another; empty after seconds."""
-        with self._lock:
-            at, key = self._latest or (0.0, None)
-        return f"{full_stamp(key.at)}/{key.url}" if key and monotonic() - at < _RECENT_S else ""
+    def latest(self) -> Latest:
+        """The document that was shown last in no frame of another."""
+        return self._latest
 
     def _nearest(self, key: ViewKey) -> ViewKey | None:
         """The view of this address, else that of the same URL nearest in time.

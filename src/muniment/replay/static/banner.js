@@ -2,6 +2,7 @@
 // of itself is believed only if the archive has it, and nothing of it is ever markup.
 
 const MOST_URL = 8000;
+const FOCUSED = "a, button";
 const PAUSE_MS = 250;
 const LOOKS_MS = [300, 500, 1000, 1000, 2000, 2000, 4000, 4000, 8000];
 const UNKNOWN = "The frame shows something that is not in this archive as a page. The line above is about the page before it.";
@@ -26,24 +27,36 @@ let view = frame.src.slice(new URL(frame.src).origin.length).replace(/^\/at\/(\d
 let claimed = null;
 let following = false;
 
+/** A document has said what it is since the frame loaded last; each has a number of its own. */
+let reported = false;
+let born = 0;
+let shown = Number(frame.dataset.shown);
+
 addEventListener("message", ({ source, origin, data }) => {
   if (source !== frame.contentWindow || origin !== new URL(frame.src).origin || data?.muniment !== "page") return;
   const { at, url, view: of = `${at}/${url}` } = data;
   if (![at, url, of].every((one) => typeof one === "string" && one.length < MOST_URL)) return;
-  if (/^\d{4,20}$/.test(at) && /^\d{4,20}\/./s.test(of)) claim(at, url.replace(/#.*/s, ""), of.replace(/#.*/s, ""));
+  if (!/^\d{4,20}$/.test(at) || !/^\d{4,20}\/./s.test(of)) return;
+  reported ||= data.born !== born;
+  born = data.born;
+  claim(at, url.replace(/#.*/s, ""), of.replace(/#.*/s, ""));
 });
 
 /** A document that is no HTML says nothing of itself: the server has seen which one it gave last. */
 frame.addEventListener("load", async () => {
   await pause(PAUSE_MS);
-  const { view: seen = "", reached = true } = (await asked("/latest")) ?? {};
+  const said = reported;
+  reported = false;
+  if (said) return;
+  const { number = 0, view: seen = "", reached = true } = (await asked("/latest")) ?? {};
   if (!reached && !frame.src.startsWith(frame.dataset.fallback)) {
     // this browser does not resolve the name of the archived pages
     frame.src = frame.dataset.fallback + frame.src.slice(new URL(frame.src).origin.length);
     return;
   }
   const [last, at, url] = /^(\d+)\/(.+)$/s.exec(seen) ?? [];
-  if (url && last !== view.replace(/^\d+/, (time) => time.padEnd(20, "0"))) claim(at, url, last);
+  if (url && number > shown) claim(at, url, last);
+  shown = Math.max(shown, number);
 });
 
 function claim(at, url, of) {
@@ -72,15 +85,17 @@ async function show({ at, url, of }) {
     replace(told.querySelector(".banner"));
     document.title = told.title;
   }
-  if (note) {
-    const made = element("p", note, { class: "note", "data-testid": "replay-note" });
-    header.querySelector("[data-live=notes]").replaceChildren(made);
-  }
+  if (note) say(note);
   if (view !== of) {
     view = of;
     list([]);
   }
   lookAgain();
+}
+
+function say(note) {
+  const made = element("p", note, { class: "note", "data-testid": "replay-note" });
+  header.querySelector("[data-live=notes]").replaceChildren(made);
 }
 
 /** Our own page about `TIME/URL`; undefined when the archive does not have it, null when nothing answers. */
@@ -96,9 +111,9 @@ function replace(fresh) {
   for (const part of header.querySelectorAll("[data-live]")) {
     const other = fresh.querySelector(`[data-live="${part.dataset.live}"]`);
     if (!other || other.outerHTML === part.outerHTML) continue;
-    const focused = part.contains(document.activeElement) ? document.activeElement.dataset.testid : "";
+    const place = [...part.querySelectorAll(FOCUSED)].indexOf(document.activeElement);
     part.replaceWith(other);
-    if (focused) header.querySelector(`[data-testid="${focused}"]`)?.focus();
+    if (place >= 0) [...other.querySelectorAll(FOCUSED)].slice(0, place + 1).at(-1)?.focus();
   }
   Object.assign(header.dataset, { at: fresh.dataset.at, url: fresh.dataset.url });
   scrollTimeline();
@@ -121,7 +136,7 @@ const missing = header.querySelector(".missing");
 const details = missing.querySelector("details");
 const summary = missing.querySelector("[data-testid=replay-missing]");
 const button = missing.querySelector("[data-testid=replay-outline]");
-let rows = [];
+let rows = null;
 let looks = 0;
 let timer = 0;
 
@@ -134,7 +149,8 @@ function lookAgain() {
 async function look() {
   const of = view;
   const told = await asked(`/missing?view=${encodeURIComponent(of)}`);
-  if (told?.missing && of === view && JSON.stringify(told.missing) !== JSON.stringify(rows)) list(told.missing);
+  if (!told) say(ENDED);
+  if (told?.missing && of === view) list(told.missing);
   looks += 1;
   clearTimeout(timer);
   timer = setTimeout(look, LOOKS_MS[Math.min(looks, LOOKS_MS.length - 1)]);
@@ -142,14 +158,16 @@ async function look() {
 
 document.addEventListener("visibilitychange", () => document.hidden || lookAgain());
 
+/** Show what is missing, if it has changed; what a page has got since is outlined in any case. */
 function list(found) {
+  if (pressed()) outline(found);
+  if (JSON.stringify(found) === JSON.stringify(rows)) return;
   rows = found;
   summary.dataset.count = rows.length;
   summary.textContent = rows.length ? `${rows.length} missing` : "Nothing missing";
-  button.disabled = !rows.length && button.getAttribute("aria-pressed") !== "true";
+  button.disabled = !rows.length && !pressed();
   const all = element("li", "All that this page has asked for so far is in the archive.");
   details.querySelector("ul").replaceChildren(...(rows.length ? rows.map(item) : [all]));
-  if (button.getAttribute("aria-pressed") === "true") outline();
 }
 
 function item(row) {
@@ -168,10 +186,13 @@ function time(at) {
   return at.replace(/^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)\d*$/, "$1-$2-$3 $4:$5:$6 UTC");
 }
 
-/** Have the page and its frames outline what is missing in them, or stop. */
-function outline() {
-  const pressed = button.getAttribute("aria-pressed") === "true";
-  const named = pressed ? rows.map(({ url, reason }) => ({ url, reason })) : [];
+function pressed() {
+  return button.getAttribute("aria-pressed") === "true";
+}
+
+/** Have the page and its frames outline what is missing in them; nothing, to stop. */
+function outline(found) {
+  const named = found.map(({ url, reason }) => ({ url, reason }));
   const to = new URL(frame.src).origin;
   const tell = (window, depth) => {
     window.postMessage({ muniment: "outline", missing: named }, to);
@@ -181,8 +202,9 @@ function outline() {
 }
 
 button.addEventListener("click", () => {
-  button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") !== "true");
-  outline();
+  button.setAttribute("aria-pressed", !pressed());
+  outline(pressed() ? rows : []);
+  lookAgain();
 });
 
 details.addEventListener("keydown", (event) => {

@@ -6,6 +6,7 @@
   const ADDRESS = /^\/at\/(\d+)[a-z]*_?\/(.+)$/s;
   /** The document's own address, whatever its scripts make of it. */
   const view = here()?.slice(1, 3).join("/").replace(/#.*/s, "");
+  const born = Math.random();
   let last = "";
 
   function here() {
@@ -16,7 +17,7 @@
     const found = here();
     if (!found || found[0] === last) return;
     last = found[0];
-    parent.postMessage({ muniment: "page", at: found[1], url: found[2], view, frame: "top" }, front);
+    parent.postMessage({ muniment: "page", at: found[1], url: found[2], view, born, frame: "top" }, front);
   }
 
   report();
