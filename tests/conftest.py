@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: (item.get_closest_marker("long") is None, _LONGEST.index(_folder(item))))
 
 
-_LONGEST = ("faults", "acceptance", "edges", "unit", "contract")
+_LONGEST = ("faults", "replay", "acceptance", "edges", "unit", "contract")
 """The folders whose tests take longest, these first."""
 
 

@@ -62,9 +62,12 @@ class Chromium:
         self._profile.cleanup()
 
     @contextlib.contextmanager
-    def fresh(self) -> Iterator[Self]:
-        """Have tabs that know nothing of those before, as in another browser; they are closed in the end."""
-        self._context = self.call("Target.createBrowserContext")
+    def fresh(self, **options: str) -> Iterator[Self]:
+        """Have tabs that know nothing of those before, as in another browser; they are closed in the end.
+
+        `options` are those of the protocol, such as a proxy.
+        """
+        self._context = self.call("Target.createBrowserContext", dict(options))
         try:
             yield self
         finally:
@@ -120,6 +123,11 @@ class BrowserPage:
 
     def __init__(self, browser: Chromium, session: str) -> None:
         self._browser, self._session = browser, session
+
+    @property
+    def session(self) -> str:
+        """The protocol's name of it, for calls that are not here."""
+        return self._session
 
     def start(self, width: int, height: int) -> None:
         """Make it ready: its size, and hearing of its frames."""

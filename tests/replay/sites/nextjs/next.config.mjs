@@ -1,0 +1,6 @@
+/** @type {import('next').NextConfig} */
+export default {
+  output: 'export',
+  trailingSlash: true,
+  images: { unoptimized: true },
+}

@@ -1,0 +1,3 @@
+import '../stories/style.css'
+
+export default { parameters: { layout: 'centered', controls: { expanded: true } } }
