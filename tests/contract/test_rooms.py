@@ -16,8 +16,8 @@ FLOORS = {
         {"open", "connect", "processes"}, {"views"}, {"fleet"},
     ),
     "archive": (
-        {"names", "durable"}, {"warc", "event_log"}, {"index"}, {"segment"}, {"recovery", "export", "hooks", "reading"},
-        {"check"},
+        {"names", "durable"}, {"warc", "event_log"}, {"index"}, {"segment", "failure_rows"},
+        {"recovery", "export", "hooks", "reading"}, {"check"},
     ),
     "procs": (
         {"platform", "shim"},

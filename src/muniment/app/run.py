@@ -22,7 +22,7 @@ from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
 from muniment.app.rendering import browser_of, clear_after_lost, clear_profiles
 from muniment.app.request import RunContext, Watch, output_directory
-from muniment.app.run_facts import plain_setup, warc_info
+from muniment.app.run_facts import plain_setup
 from muniment.app.signals import stopped_by_signals
 from muniment.archive.event_log import EventLog
 from muniment.archive.index.journal import PARTS
@@ -236,9 +236,7 @@ async def open_files(
     Raises MunimentError.
     """
     out = Path(setup.out)
-    files = WarcFiles(
-        out, setup.settings.prefix, warc_info(setup), lambda name: Indexer.start(locks, out, name, registry)
-    )
+    files = WarcFiles(out, setup.settings.prefix, lambda name: Indexer.start(locks, out, name, registry))
     repaired = files.open()
     if rebuilt := await files.take_stock():
         _regain(db, out, files, rebuilt)

@@ -72,6 +72,11 @@ class Segment:
         return segment
 
     @property
+    def holds_records(self) -> bool:
+        """Whether something was written beside the warcinfo record."""
+        return self._warc.length > len(self._first)
+
+    @property
     def size(self) -> int:
         """Bytes of the WARC so far, those not yet on the disk included; the caller rolls by it before a record."""
         return self._warc.length
@@ -121,10 +126,6 @@ class Segment:
         capture = resource_row(resource, page, context, digest, place)
         self._note(capture)
         return capture
-
-    def keep(self, row: Capture) -> None:
-        """Add a row that was lost, and had no record."""
-        self._note(row)
 
     def write_failure(
         self, url: str, failure: Failure, context: PageContext, exchange: Exchange | None = None

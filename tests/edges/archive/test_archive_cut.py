@@ -84,6 +84,16 @@ def test_a_file_without_anything_safe_frees_its_number(directory):
     directory.segment().seal()
 
 
+def test_so_does_one_whose_first_record_was_not_safe(directory):
+    """It would be a file with nothing but what it says of itself."""
+    segment = directory.segment()
+    segment.sync()
+    segment.close()
+    [done] = repair(directory.out, directory.parts)
+    assert (done.name, done.freed) == (directory.name(), True)
+    assert directory.files() == []
+
+
 def test_a_journal_from_before_its_warc_frees_its_number(directory):
     directory.parts.mkdir()
     directory.journal().write_bytes(header_frame(directory.name()))

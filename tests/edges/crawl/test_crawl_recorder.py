@@ -15,19 +15,27 @@ from tests.support.exchanges import GeneratedBody, exchange
 from tests.support.pages import claim
 
 from muniment.archive.check.directory import check
-from muniment.archive.index.journal import entries, journal_path
+from muniment.archive.index.journal import CAPTURES, entries, journal_path
+from muniment.archive.index.parquet import indexed_names, join
+from muniment.archive.index.read import rows_with
 from muniment.archive.names import OPEN_SUFFIX
+from muniment.archive.recovery.cut import repair
+from muniment.archive.recovery.inventory import take_stock
 from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl import protocol
+from muniment.crawl.pages import Evaluation
 from muniment.crawl.worker import warc_rollover
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.recorder import RecordedBatch, Recorder
+from muniment.fetch.client import unreached
 from muniment.model.capture import PageContext
+from muniment.model.failure import Failure
 
 NAME = "large-00000.warc.gz"
 URL = "http://a.example/large"
+REFUSED = Failure("refused", "nobody is there")
 CONTEXT = PageContext("", -1, "robots", 1, "", "", "")
 
 
@@ -123,6 +131,50 @@ def test_the_last_file_is_sealed_by_who_wrote_it_unless_it_is_damaged_or_large(
     assert being_written.exists() == left
     found = verify_and_seal(tmp_path, tmp_path / "parts", NAME)
     assert (found is not None) == damaged, "who joins the index hears of it"
+
+
+def test_rows_without_records_are_in_the_index_and_make_no_file(tmp_path: Path) -> None:
+    parts, urls = tmp_path / "parts", [f"http://gone.example/{n}" for n in range(3)]
+    pages = [evaluate(claim(url), unreached(url, REFUSED), Outlinks(), ReadPolicy(3)) for url in urls]
+    pages = [structs.replace(page, done=True) for page in pages if isinstance(page, Evaluation)]
+
+    async def record() -> None:
+        recorder = Recorder(tmp_path, WarcInfo(software="test"), 1 << 30, AnsweringChannel(NAME))
+        for page in pages:
+            recorder.add(page)
+        recorder.close()
+        await _run(recorder)
+
+    uvloop.run(record())
+    [journal] = parts.iterdir()
+    assert _rows(journal) == 3
+    assert repair(tmp_path, parts) == [], "there is nothing to cut"
+    assert (take_stock(tmp_path, {}).known, take_stock(tmp_path, {}).gone) == ({}, ())
+    join(tmp_path, parts)
+    assert [path.name for path in tmp_path.iterdir()] == [CAPTURES]
+    assert {row["url"]: row["error"] for row in rows_with(tmp_path, "url", urls, ["url", "error"])} == dict.fromkeys(
+        urls, str(REFUSED)
+    )
+    assert indexed_names(tmp_path / CAPTURES) == {}
+
+
+@pytest.mark.parametrize("size", [1, 2_000])
+def test_a_file_ends_only_once_it_has_a_record(tmp_path: Path, size: int) -> None:
+    names = iter([f"small-{n:05d}.warc.gz" for n in range(40)])
+    pages = [evaluate(claim(f"{URL}/{n}"), exchange(f"{URL}/{n}", b"x"), Outlinks(), ReadPolicy(3)) for n in range(20)]
+
+    async def record() -> None:
+        recorder = Recorder(tmp_path, WarcInfo(software="test"), size, AnsweringChannel(names))
+        for page in pages:
+            recorder.add(page)
+        recorder.close()
+        await _run(recorder)
+
+    uvloop.run(record())
+    written = [_rows(path) for path in (tmp_path / "parts").glob("small-*.journal")]
+    assert sum(written) == 20
+    assert min(written) >= 1
+    assert (max(written) == 1) is (size == 1)
 
 
 def _rows(journal: Path) -> int:

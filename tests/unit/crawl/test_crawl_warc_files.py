@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl.orchestrator.warc_files import IndexProcess, WarcFiles
 from muniment.errors import ArchiveError
 from muniment.model.queue import RepeatedLine
@@ -41,7 +40,7 @@ def test_a_part_that_could_not_be_written_is_left_to_the_join(tmp_path: Path, ca
         return _Index(name)
 
     async def run() -> None:
-        warc_files = WarcFiles(tmp_path, "muniment", WarcInfo(software="test"), index)
+        warc_files = WarcFiles(tmp_path, "muniment", index)
         warc_files.ended("muniment-00000.warc.gz")
         await asyncio.sleep(0)
         assert await warc_files.walk_rest() == []
@@ -63,7 +62,7 @@ def test_a_file_that_ends_with_the_run_is_left_to_the_join(tmp_path: Path) -> No
         return _Index(name)
 
     async def run() -> None:
-        warc_files = WarcFiles(tmp_path, "muniment", WarcInfo(software="test"), index)
+        warc_files = WarcFiles(tmp_path, "muniment", index)
         preparing = asyncio.ensure_future(warc_files.prepare())
         await asyncio.sleep(0)
         warc_files.ended("muniment-00000.warc.gz")
@@ -104,7 +103,7 @@ def test_a_walk_beside_the_crawl_does_not_hold_up_the_end(
         return _Slow(name)
 
     async def run() -> None:
-        warc_files = WarcFiles(tmp_path, "muniment", WarcInfo(software="test"), index)
+        warc_files = WarcFiles(tmp_path, "muniment", index)
         warc_files.ended("muniment-00000.warc.gz")
         for _ in range(turns):
             await asyncio.sleep(0)
@@ -129,7 +128,7 @@ def test_a_last_walk_that_says_nothing_is_no_walk(tmp_path: Path) -> None:
         return _Dead(name)
 
     with pytest.raises(ArchiveError, match="could not be walked; give the same command again"):
-        asyncio.run(WarcFiles(tmp_path, "muniment", WarcInfo(software="test"), index).walk_rest())
+        asyncio.run(WarcFiles(tmp_path, "muniment", index).walk_rest())
 
 
 def test_the_number_of_a_file_that_is_set_aside_is_given_out_again(tmp_path: Path) -> None:
@@ -137,7 +136,7 @@ def test_the_number_of_a_file_that_is_set_aside_is_given_out_again(tmp_path: Pat
         return _Index(name)
 
     (tmp_path / "parts").mkdir()
-    warc_files = WarcFiles(tmp_path, "muniment", WarcInfo(software="test"), index)
+    warc_files = WarcFiles(tmp_path, "muniment", index)
     names = [warc_files.next_name() for _ in range(2)]
     (tmp_path / (names[0] + ".open")).touch()
     warc_files.set_aside(names[0])

@@ -14,7 +14,6 @@ from muniment.app.pipeline.browser import MachineBrowser
 from muniment.app.pipeline.payloads import filled_payloads
 from muniment.app.pipeline.settings import PipelineSettings
 from muniment.app.rendering import clear_after_lost, clear_profiles
-from muniment.app.run_facts import warc_info
 from muniment.archive.event_log import EventLog
 from muniment.clock import monotonic
 from muniment.crawl import protocol
@@ -188,7 +187,6 @@ class JobRun:
         files = self._files = WarcFiles(
             self._out,
             setup.settings.prefix,
-            warc_info(setup),
             lambda name: Indexer.start(locks, self._out, name, self._registry),
         )
         files.joins_index = self._joins

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from muniment.archive.durable import archive_error, remove, rename, sync_path
 from muniment.archive.index.journal import CAPTURES, PART_SUFFIX, entries, journal_path, names_in_parts
 from muniment.archive.index.repeated_lines import RepeatedLines, again_path
-from muniment.archive.names import OPEN_SUFFIX, packed, unpacked
+from muniment.archive.names import OPEN_SUFFIX, packed, parted, unpacked
 from muniment.disk import sync_directory
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN, Capture
@@ -111,7 +111,7 @@ def rows_of_part(parts: Path, name: str) -> list[Capture]:
 
 def indexed_names(captures: Path) -> dict[str, int]:
     """The WARCs that `captures.parquet` took in, and how many rows; mostly read from its statistics alone."""
-    counted: Counter[str] = Counter(dict.fromkeys(merged_names(captures), 0))
+    counted: Counter[str] = Counter(dict.fromkeys((name for name in merged_names(captures) if parted(name)), 0))
     with open_parquet(captures) as file:
         try:
             counted.update(dict.fromkeys(unpacked((file.schema_arrow.metadata or {}).get(_FILES, b"{}")), 0))

@@ -13,6 +13,7 @@ from msgspec import Struct
 from muniment.archive.durable import archive_error, remove, taken
 from muniment.archive.index.journal import SUFFIX, JournalEntry, entries, is_torn, journal_path, read_header, rewrite
 from muniment.archive.names import OPEN_SUFFIX
+from muniment.archive.names import SUFFIX as WARC_SUFFIX
 from muniment.archive.recovery.quarantine import half_aside, set_aside
 from muniment.disk import sync, sync_directory
 from muniment.errors import ArchiveError
@@ -48,7 +49,7 @@ def repair(out: Path, parts: Path) -> list[RepairReport]:
     for aside in (*out.glob("*.parquet.tmp"), *parts.glob("*.tmp")):
         aside.unlink()
     done = [repair_file(out, parts, path.name.removesuffix(OPEN_SUFFIX)) for path in sorted(out.glob(_OPEN_PATTERN))]
-    for journal in sorted(parts.glob("*" + SUFFIX)):
+    for journal in sorted(parts.glob("*" + WARC_SUFFIX + SUFFIX)):
         name = journal.name.removesuffix(SUFFIX)
         if not (out / name).exists() and not (out / (name + OPEN_SUFFIX)).exists() and _is_empty(journal):
             done.append(_without_warc(journal))
@@ -96,7 +97,7 @@ def _cut_back(warc: Path, journal: Path, name: str) -> RepairReport:
     length, rows, dropped = _vouched(journal, size)
     if dropped:
         rewrite(journal, (entry for entry in entries(journal) if entry.warc_length <= size))
-    if not length:
+    if not (rows and length):
         return _free(warc, journal, size, dropped, torn=torn)
     if length < size:
         _cut(warc, length)

@@ -45,7 +45,7 @@ def being_rebuilt(parts: Path) -> list[str]:
 
 def take_stock(out: Path, indexed: dict[str, int]) -> Inventory:
     """Compare the files of a directory that nobody writes to with those that an index knows, and with its parts."""
-    known = dict.fromkeys(names_in_parts(out / PARTS), 0) | indexed
+    known = dict.fromkeys((name for name in names_in_parts(out / PARTS) if name.endswith(SUFFIX)), 0) | indexed
     there = {path.name for path in out.glob("*" + SUFFIX)}
     still_open = {path.name.removesuffix(OPEN_SUFFIX) for path in out.glob("*" + SUFFIX + OPEN_SUFFIX)}
     return Inventory(

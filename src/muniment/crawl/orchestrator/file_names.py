@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from muniment.archive.index.journal import PARTS, journal_path
@@ -29,7 +29,7 @@ class FileNames:
     def begin(self, indexed: Iterable[str], there: Iterable[str], *, whole: bool = True) -> None:
         """Take as used the files that the index knows, present or not, and others that are present.
 
-        Without the whole index the free numbers are unknown: none is given out again, and no gap is filled.
+        Without the whole index the free numbers are unknown: none is given out again.
         """
         self._indexed, self._whole = frozenset(indexed), whole
         for name in (*self._indexed, *there):
@@ -62,14 +62,6 @@ class FileNames:
         self._taken[place[0]].discard(place[1])
         if place[0] == self._prefix:
             heapq.heappush(self._free, place[1])
-
-    def gaps(self) -> Iterator[str]:
-        """Unused names below used ones, of each prefix."""
-        for prefix, taken in self._taken.items():
-            free = sorted(self._free) if prefix == self._prefix else self._free_of(taken)
-            for number in free:
-                if number < max(taken, default=0) and not self._is_there(name := named(prefix, number)):
-                    yield name
 
     def _free_of(self, taken: set[int]) -> list[int]:
         return [number for number in range(max(taken, default=0)) if number not in taken] if self._whole else []

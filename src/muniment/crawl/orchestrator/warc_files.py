@@ -17,14 +17,13 @@ from typing import Protocol
 
 import msgspec
 
+from muniment.archive.failure_rows import FailureRows
 from muniment.archive.index.journal import CAPTURES, PARTS, entries, journal_path
 from muniment.archive.index.repeated_lines import writing_again
 from muniment.archive.recovery.cut import RepairReport, repair, repair_file
 from muniment.archive.recovery.inventory import REBUILT, Inventory, being_rebuilt, take_stock
 from muniment.archive.recovery.quarantine import place_aside, set_aside
 from muniment.archive.recovery.verify import Damage
-from muniment.archive.segment import Segment
-from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl.orchestrator.file_names import FileNames
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import RunOutcome
@@ -64,9 +63,9 @@ class IndexProcess(Protocol):
 class WarcFiles:
     """Gives out file names; has full files walked and sealed, and keeps their index."""
 
-    def __init__(self, out: Path, prefix: str, info: WarcInfo, index: Callable[[str], Awaitable[IndexProcess]]) -> None:
+    def __init__(self, out: Path, prefix: str, index: Callable[[str], Awaitable[IndexProcess]]) -> None:
         """`index` begins with the full file of a name, or makes ready to join the whole index for an empty one."""
-        self._out, self._parts, self._info, self._index = out, out / PARTS, info, index
+        self._out, self._parts, self._index = out, out / PARTS, index
         self._names = FileNames(out, prefix)
         self._join: IndexProcess | None = None
         self._ending = False
@@ -117,15 +116,12 @@ class WarcFiles:
         return not self._names.any_taken
 
     def keep(self, rows: Iterable[Capture]) -> int:
-        """Write rows that were lost and have no record, with a file of their own; returns how many. Blocks."""
-        segment, count = None, 0
+        """Write rows that were lost and have no record; returns how many. Blocks."""
+        kept, count = FailureRows(self._out, self._parts), 0
         for row in rows:
-            segment = segment or Segment.open(self._out, self._parts, self.next_name(), self._info)
-            segment.keep(row)
+            kept.keep(row)
             count += 1
-        if segment is not None:
-            segment.end()
-            self._full.append(segment.name)
+        kept.end()
         return count
 
     def next_name(self) -> str:
@@ -207,23 +203,17 @@ class WarcFiles:
         return _damages.decode(said)
 
     async def finish(self, repeats: NextRepeats) -> None:
-        """Close the gaps in the numbers and join the index; `walk_rest` has been called."""
+        """Join the index; `walk_rest` has been called."""
         assert self._join is not None
         if not self.joins_index:
             self._join.kill()
             return
-        self._fill_gaps()
         if lines := await repeats(0):
             with writing_again(self._parts) as write:
                 while lines:
                     write((line.key, line.meta_json) for line in lines)
                     lines = await repeats(lines[-1].number)
         await self._join.done()
-
-    def _fill_gaps(self) -> None:
-        """A number that was given out and lost to a kill becomes a file without captures, so that none is missing."""
-        for name in list(self._names.gaps()):
-            Segment.open(self._out, self._parts, name, self._info).seal()
 
     @property
     def joined(self) -> bool:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
+from muniment.archive.failure_rows import FailureRows
 from muniment.archive.segment import Segment
 from muniment.archive.warc.batch_digests import digest_together
 from muniment.archive.warc.exchange_records import LARGE, ExchangeRecords, RecordSource
@@ -26,7 +27,7 @@ from muniment.crawl.worker.kept_payloads import KeptPayloads, payload_digest
 from muniment.crawl.worker.warc_rollover import WarcRollover
 from muniment.model.capture import Capture, EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
-from muniment.model.failure import of_this_machine
+from muniment.model.failure import Failure, of_this_machine
 from muniment.model.hooks.runs import CapturedPage
 from muniment.model.page import Claim, ExchangeRow, PageResult
 from muniment.rules.hooks.pages import has_hooks
@@ -215,6 +216,8 @@ class Recorder:
         for at, page in enumerate(pages):
             if isinstance(page, Refusal):
                 results.append(refused(page))
+            elif not (page.exchange.head or page.before):
+                results.append(self._write_failure(self._file.failures, page, ()))
             elif at in made and not (page.before or page.resources):
                 results.append(self._write(await self._file.segment(), page, earlier, made[at]))
             else:
@@ -249,12 +252,7 @@ class Recorder:
         ]
         exchange = page.exchange
         if not exchange.head:
-            failure, unanswered = exchange.failure, exchange.url
-            # what this machine could not ask for is asked for again, whatever the tries
-            if page.done and failure is not None and not of_this_machine(str(failure)):
-                before.append(_row(segment.write_failure(exchange.url, failure, page.context, exchange)))
-                unanswered = ""
-            return finished(page, payload=b"", record_id=b"", exchanges=tuple(before), unanswered=unanswered)
+            return self._write_failure(self._file.failures, page, tuple(before))
         if made is not None:
             capture = segment.write_prepared(made)
         else:
@@ -267,7 +265,21 @@ class Recorder:
             self._captured.append(_captured(page.claim, capture))
         return finished(page, payload=fresh, record_id=_raw_id(capture) if fresh else b"", exchanges=rows)
 
+    @staticmethod
+    def _write_failure(rows: FailureRows, page: Evaluation, before: tuple[ExchangeRow, ...]) -> PageResult:
+        """The result of a page without an answer, and its row after the last try."""
+        exchange, unanswered = page.exchange, page.exchange.url
+        failure = exchange.failure
+        # what this machine could not ask for is asked for again, whatever the tries
+        if page.done and failure is not None and not of_this_machine(str(failure)):
+            before = (*before, _row(rows.write_failure(exchange.url, failure, page.context, exchange)))
+            unanswered = ""
+        return finished(page, payload=b"", record_id=b"", exchanges=before, unanswered=unanswered)
+
     async def _record_aside(self, exchange: Exchange, context: PageContext, earlier: Known) -> Capture:
+        if not exchange.head:
+            failure = exchange.failure or Failure("protocol", "no response header")
+            return self._file.failures.write_failure(exchange.url, failure, context, exchange)
         digest = payload_digest(exchange) if context.page_id and not self._every_body else b""
         known = (self._kept.get(digest) or earlier.get(digest)) if digest else None
         write = (await self._file.segment()).write

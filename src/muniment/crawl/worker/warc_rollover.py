@@ -1,4 +1,4 @@
-"""The WARC file that a worker writes: when it is full it ends, and the next one begins."""
+"""The WARC file that a worker writes: when it is full it ends, and the next one begins with its first record."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
+from muniment.archive.failure_rows import FailureRows
 from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.segment import Segment
 from muniment.archive.warc.warcinfo import WarcInfo
@@ -27,11 +28,14 @@ class WarcRollover:
         self._out, self._parts, self._info, self._warc_size = out, out / "parts", info, warc_size
         self._channel = channel
         self._segment: Segment | None = None
+        self.failures = FailureRows(out, self._parts)
+        """Rows that have no record, and no file."""
         self._ended: list[str] = []
 
     async def segment(self) -> Segment:
-        """The file that the next record goes to."""
-        if self._segment is not None and self._segment.size >= self._warc_size:
+        """The file that the next record goes to, which is written now."""
+        full = self._segment is not None and self._segment.size >= self._warc_size
+        if self._segment is not None and full and self._segment.holds_records:
             await self._end(self._segment)
         if self._segment is None:
             name = (await self._channel.ask(AskFile())).name
@@ -42,6 +46,8 @@ class WarcRollover:
         """Have on the disk what was written."""
         if self._segment is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._segment.sync)
+        if self.failures.waits:
+            await asyncio.get_running_loop().run_in_executor(None, self.failures.sync)
 
     def send_ends(self) -> None:
         """Report the files that have ended, after the finish of their pages: damage must not be reported before."""
@@ -55,6 +61,7 @@ class WarcRollover:
             last = self._segment
             await self._end(last)
             await self._walk(last)
+        await asyncio.get_running_loop().run_in_executor(None, self.failures.end)
         self.send_ends()
 
     async def _end(self, segment: Segment) -> None:
