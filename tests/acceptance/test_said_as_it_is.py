@@ -16,7 +16,6 @@ from warc_reading import captures
 
 BROKEN = Answer("it broke", 500)
 ONCE = ("--no-robots", "--no-sitemaps", "--tries", 1, "--rounds", 0, "--workers", 1)
-GIVEN_UP = "1 page was given up: the same command with --retry-failed asks for it again."
 
 
 def pages(broken: Any) -> dict[str, Any]:
@@ -39,7 +38,9 @@ def test_a_server_error_has_failed_and_is_tried_again(muniment: Callable[..., An
     with GatedSite(pages([BROKEN, Answer("<p>at last")])) as site:
         crawl = ("crawl", site.url, "-o", "out", *ONCE)
         done = muniment(*crawl)
-        assert (done.code, last_line(done.stderr)) == (0, GIVEN_UP)
+        asking_again = f"muniment {' '.join(map(str, crawl))} --retry-failed"
+        one_failed = f"1 page failed; to ask for it again: {asking_again}"
+        assert (done.code, last_line(done.stderr)) == (0, one_failed)
         assert "3 pages and 0 requisites captured, 1 failed, 0 skipped" in done.stderr
         assert "Answers and errors of this run: 200 2, 404 1, 500 1 (1 failed)" in done.stderr
         assert summed(muniment, "why", f"{site.url}a", "-o", "out")["verdict"] == "failed"
@@ -49,8 +50,8 @@ def test_a_server_error_has_failed_and_is_tried_again(muniment: Callable[..., An
 
         again = muniment(*crawl)
         assert "out is finished; nothing to do." in again.stderr
-        assert (again.code, last_line(again.stderr)) == (0, GIVEN_UP)
-        assert summed(muniment, *crawl) == {"given_up": 1, "reason": "finished before"}
+        assert (again.code, last_line(again.stderr)) == (0, one_failed)
+        assert summed(muniment, *crawl) == {"given_up": 1, "reason": "finished before", "already_finished": True}
         assert site.counts()["/a"] == 1
 
         retried = summed(muniment, *crawl, "--retry-failed")
@@ -133,11 +134,13 @@ def test_skipped_pages_are_named_by_cause(muniment: Callable[..., Any]) -> None:
         line.startswith("1 skipped by ignore patterns or rules; `muniment ignores list -o out`") for line in lines
     )
     assert any(
-        line.endswith("skipped by hosts that were given up; the same command tries them again") for line in lines
+        line.endswith("skipped by hosts that were given up; the same command with --retry-failed tries them again")
+        for line in lines
     )
     assert any(line.startswith("1 skipped by --noarchive; a new crawl") for line in lines)
     assert any(line.startswith("1 skipped by limits") for line in lines)
-    assert "were given up: the same command with --retry-failed asks for them again." in lines[-1]
+    assert "pages failed; to ask for them again: muniment crawl" in lines[-1]
+    assert lines[-1].endswith(" --retry-failed")
 
 
 def test_retry_failed_asks_hosts_again_that_were_given_up(muniment: Callable[..., Any]) -> None:
@@ -160,7 +163,7 @@ def test_lines_of_a_fetch_that_were_left_out_are_named(muniment: Callable[..., A
         done = muniment(*fetch)
         assert done.code == 0, done
         assert "  1 failed by robots.txt; the same command with --no-robots captures them" in done.stderr
-        assert "given up" not in last_line(done.stderr), "nobody can, or may, ask for these"
+        assert "--retry-failed" not in last_line(done.stderr), "nobody can, or may, ask for these"
         told = summed(muniment, "fetch", "list.txt", "-o", "two", "--robots", "--rounds", 0)
         assert (told["failed"], told["failed_by"], told["skipped_by"]) == (2, [["robots", 1]], [])
         fetch = ("fetch", "list.txt", "-o", "out", "--no-robots", "--rounds", 0)

@@ -365,6 +365,7 @@ async def _conclude(
         failed_by=tuple((one.cause, one.pages) for one in left if one.failed),
         given_up=0 if outcome.exit_code else given_up(db, job_id),
         rendering=orchestrator.rendering.sums,
+        unanswered=last.unanswered,
     )
     events.publish(FinishEvent(outcome.reason, outcome.exit_code, last.captured, last.failed, last.queued))
     if plane is not None:

@@ -104,11 +104,11 @@ def _tell(request: Request, done: Summary | AlreadyFinished, out: Path) -> None:
     from muniment.crawl.progress import AlreadyFinished  # noqa: PLC0415
 
     if isinstance(done, AlreadyFinished):
-        tell_finished(done, out)
+        tell_finished(done, out, request.command_line)
         return
     seed = request.settings.seed
     starts = [*request.urls, *([seed] if is_web(seed) else [])]
-    tell_summary(done, out, starts[0] if starts else "")
+    tell_summary(done, out, starts[0] if starts else "", request.command_line)
 
 
 def _chosen_display(*, quiet: bool) -> SilentDisplay:

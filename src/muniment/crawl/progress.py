@@ -56,6 +56,7 @@ class AlreadyFinished(Struct, frozen=True):
     given_up: int
     """Pages that `--retry-failed` would ask for again."""
     reason: str = "finished before"
+    already_finished: bool = True
     exit_code: ClassVar[int] = 0
 
 
@@ -100,6 +101,8 @@ class Summary(Struct, frozen=True):
     """(status, tries of hooks) of this run."""
     rendering: RenderSums = RenderSums()
     """What the browsers of this run have done."""
+    unanswered: str = ""
+    """Of a run in which nothing has answered: why its last try failed, as `code: text`; empty for another."""
 
     @property
     def exit_code(self) -> int:
@@ -116,12 +119,15 @@ class Progress:
         self.errors: Counter[str] = Counter()
         """By code or status, of pages that failed for good."""
         self.crowded = self.links_dropped = 0
+        self.unanswered = ""
+        """Why the last try failed, while nothing has answered."""
         self.hooks: Counter[str] = Counter()
         """Tries by status."""
         self._last: deque[tuple[str, str]] = deque(maxlen=8)
         self._slow: dict[str, tuple[float, int]] = {}
         self._marks: deque[tuple[float, int, int]] = deque([(self.started, 0, 0)])
         self._pages = self._bytes = self._ended = 0
+        self._answered = False
         self._pace: deque[Milestone] = deque()
 
     def take(self, batch: EventBatch) -> None:
@@ -139,6 +145,8 @@ class Progress:
 
     def _page(self, page: PageEvent) -> None:
         code = page.error.partition(":")[0]
+        if not self._answered:
+            self._answered, self.unanswered = bool(page.status), "" if page.status else page.error
         self.statuses[page.status] += 1
         self._ended += page.done
         self._last.append((code or str(page.status), page.url))
@@ -204,6 +212,7 @@ class Progress:
             waiting_hosts=len(waiting),
             left=None if more or ending or still else left,
             tabs=tabs,
+            unanswered="" if totals.captured or totals.requisites else self.unanswered,
         )
 
     def _time_left(self, queued: int, in_flight: int, waiting: list[WaitingHost]) -> float | None:

@@ -265,6 +265,8 @@ class Snapshot(Event, frozen=True):
     """Seconds to the end, about: `rules.estimate`."""
     tabs: tuple[OpenTab, ...] = ()
     """The pages that are open in browsers, the oldest first."""
+    unanswered: str = ""
+    """While nothing has answered in the job: why the last try failed, as `code: text`."""
 
 
 class EventBatch(Struct, frozen=True):

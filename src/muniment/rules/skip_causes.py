@@ -6,16 +6,18 @@ from msgspec import Struct
 
 from muniment.rules import rule_engine
 
-__all__ = ["BEGINNINGS", "DEAD", "IGNORED", "LIMIT", "NOT_KEPT", "OTHER", "ROBOTS", "SkipCause"]
+__all__ = ["BEGINNINGS", "DEAD", "IGNORED", "INSIDE", "LIMIT", "NOT_KEPT", "OTHER", "ROBOTS", "SkipCause"]
 
 OTHER = "other"
 IGNORED, ROBOTS, DEAD, LIMIT, NOT_KEPT = "ignore", "robots", "dead-host", "limit", "noarchive"
+INSIDE = "private-address"
 BEGINNINGS = (
     (rule_engine.IGNORED, IGNORED),
     (rule_engine.RULED, IGNORED),
     ("robots: the page ", NOT_KEPT),
     ("robots: ", ROBOTS),
     ("dead-host: ", DEAD),
+    ("private-address: ", INSIDE),
     ("noarchive: ", NOT_KEPT),
     ("url: ", LIMIT),
     ("limit: ", LIMIT),
@@ -27,7 +29,7 @@ class SkipCause(Struct, frozen=True):
     """Pages of a job that were left out for one cause."""
 
     cause: str
-    """`ignore`, `robots`, `dead-host`, `limit`, `noarchive` or `other`."""
+    """`ignore`, `robots`, `dead-host`, `private-address`, `limit`, `noarchive` or `other`."""
     pages: int
     failed: bool
     """Whether they count as failed, as in a fetch, where they have rows; otherwise they are skipped."""

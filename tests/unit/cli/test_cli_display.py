@@ -128,7 +128,7 @@ def test_why_nothing_happens_is_told(capsys):
 )
 def test_the_end_says_what_to_do_next(capsys, code, reason, begins, says):
     pages = {"pages": 0} if code == 4 else {}
-    tell_summary(structs.replace(summary(code, reason), **pages), Path("my out"), "https://a.example/?q")
+    tell_summary(structs.replace(summary(code, reason), **pages), Path("my out"), "https://a.example/?q", COMMAND)
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith(begins)
@@ -139,14 +139,14 @@ def test_a_sitemap_that_named_nothing_is_told(capsys):
     read = ListProgress(SeedPlace(), lines=1, bad=0, duplicates=0, ended=True)
     for pages, told in ((1, True), (2, False)):
         one = structs.replace(summary(0, "finished"), pages=pages, requisites=0, failed=0, skipped=0, queued=0)
-        tell_summary(structs.replace(one, list_read=read), Path("out"), "https://a.example/sitemap.xml")
+        tell_summary(structs.replace(one, list_read=read), Path("out"), "https://a.example/sitemap.xml", COMMAND)
         said = "it gave no URL: muniment why https://a.example/sitemap.xml -o out"
         assert (said in capsys.readouterr().err) is told
 
 
 def test_the_end_of_a_single_page(capsys):
     one = structs.replace(summary(0, "finished"), pages=1, requisites=1, warc_files=1)
-    tell_summary(one, Path("out"), "https://a.example/")
+    tell_summary(one, Path("out"), "https://a.example/", COMMAND)
     said = capsys.readouterr().err
     assert "1 page and 1 requisite captured" in said
     assert "1 WARC file," in said
@@ -156,6 +156,7 @@ def at(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
+COMMAND = "muniment crawl https://a.example/ -o out"
 NOON = datetime.now().replace(hour=12, minute=5, second=9, microsecond=500_000)
 WAITED = (
     WaitingHost("example.com", "503 with Retry-After", at(NOON)),
@@ -212,11 +213,11 @@ def test_the_panel_tells_the_time_left_when_somebody_can(left, says):
 
 def test_the_end_names_what_was_left_out_a_line_for_each_cause(capsys):
     how = {"skipped_by": (("robots", 2), ("dead-host", 1)), "failed_by": (("limit", 4),)}
-    tell_summary(structs.replace(summary(3, "interrupted"), **how), Path("my out"), "")
+    tell_summary(structs.replace(summary(3, "interrupted"), **how), Path("my out"), "", COMMAND)
     lines = capsys.readouterr().err.splitlines()
     assert lines[2:5] == [
         "  2 skipped by robots.txt; the same command with --no-robots captures them",
-        "  1 skipped by hosts that were given up; the same command tries them again",
+        "  1 skipped by hosts that were given up; the same command with --retry-failed tries them again",
         "  4 failed by limits (length of a URL, redirects); `muniment why URL` says which",
     ]
 
@@ -225,14 +226,14 @@ def test_the_end_names_what_was_left_out_a_line_for_each_cause(capsys):
     ("pages", "last"),
     [
         (0, "Next: muniment inspect out   muniment check out"),
-        (1, "1 page was given up: the same command with --retry-failed asks for it again."),
-        (1_200, "1,200 pages were given up: the same command with --retry-failed asks for them again."),
+        (1, f"1 page failed; to ask for it again: {COMMAND} --retry-failed"),
+        (1_200, f"1,200 pages failed; to ask for them again: {COMMAND} --retry-failed"),
     ],
 )
-def test_the_last_line_of_a_finished_job_says_what_was_given_up(capsys, pages, last):
-    tell_summary(structs.replace(summary(0, "finished"), given_up=pages), Path("out"), "")
+def test_the_last_line_of_a_finished_job_says_how_to_ask_for_failed_pages_again(capsys, pages, last):
+    tell_summary(structs.replace(summary(0, "finished"), given_up=pages), Path("out"), "", COMMAND)
     assert capsys.readouterr().err.splitlines()[-1] == last
-    tell_finished(AlreadyFinished(pages), Path("out"))
+    tell_finished(AlreadyFinished(pages), Path("out"), COMMAND)
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "out is finished; nothing to do. Look at it: muniment inspect out"
     assert said[1:] == ([last] if pages else [])
@@ -240,5 +241,33 @@ def test_the_last_line_of_a_finished_job_says_what_was_given_up(capsys, pages, l
 
 def test_answers_that_failed_their_pages_are_told(capsys):
     one = structs.replace(summary(0, "finished"), statuses=((0, 3), (200, 90), (503, 9)))
-    tell_summary(structs.replace(one, errors=(("dns", 1), ("status 503", 3))), Path("out"), "")
+    tell_summary(structs.replace(one, errors=(("dns", 1), ("status 503", 3))), Path("out"), "", COMMAND)
     assert "Answers and errors of this run: 200 90, 503 9 (3 failed), dns 1\n" in capsys.readouterr().err
+
+
+REFUSED = "refused: Connection refused"
+
+
+def test_while_nothing_has_answered_the_cause_is_said(capsys):
+    now = structs.replace(snapshot(10), unanswered=REFUSED)
+    LineDisplay().show(now)
+    assert f"; nothing has answered yet: {REFUSED}" in capsys.readouterr().err
+    assert f"nothing has answered yet: {REFUSED}" in drawn(now, 80)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("", "Nothing could be captured. Why: muniment why https://a.example/ -o out"),
+        (REFUSED, f"Nothing could be captured: {REFUSED}. Why: muniment why https://a.example/ -o out"),
+        (
+            "private-address: 10.0.0.1 is a private address",
+            "Nothing could be captured: private-address: 10.0.0.1 is a private address; --allow-private allows it. "
+            "Why: muniment why https://a.example/ -o out",
+        ),
+    ],
+)
+def test_the_last_line_says_why_nothing_was_captured(capsys, error, said):
+    ended = structs.replace(summary(4, "finished"), pages=0, unanswered=error, skipped_by=(("robots", 2),))
+    tell_summary(ended, Path("out"), "https://a.example/", COMMAND)
+    assert capsys.readouterr().err.splitlines()[-1] == said

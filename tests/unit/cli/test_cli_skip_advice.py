@@ -30,5 +30,8 @@ def test_what_to_do_is_a_command():
 
 
 @pytest.mark.parametrize("failed", [False, True])
-def test_dead_hosts_are_asked_again_by_the_same_command(failed):
-    assert skip_advice(SkipCause("dead-host", 3, failed), "out").endswith("; the same command tries them again")
+def test_what_was_given_up_is_asked_for_again_by_an_option_of_its_own(failed):
+    said = skip_advice(SkipCause("dead-host", 3, failed), "out")
+    assert said.endswith("; the same command with --retry-failed tries them again")
+    inside = skip_advice(SkipCause("private-address", 3, failed), "out")
+    assert inside.endswith(" by private addresses; the same command with --allow-private captures them")

@@ -11,7 +11,7 @@ import click
 from muniment.cli.display.quantities import duration_text, size_text, time_left_text
 from muniment.model.event import Snapshot, WaitingHost
 
-__all__ = ["LineDisplay", "SilentDisplay", "waiting_lines"]
+__all__ = ["LineDisplay", "SilentDisplay", "nothing_answered", "waiting_lines"]
 
 _LINE_EVERY_S = 10.0
 _MOST_HOST = 30
@@ -53,6 +53,7 @@ class LineDisplay(SilentDisplay):
 def _line(now: Snapshot) -> str:
     note = " (ending)" if now.ending else f" ({now.note})" if now.note else ""
     left = time_left_text(now.left)
+    cause = f"; {nothing_answered(now.unanswered)}" if now.unanswered else ""
     waiting = "".join(f"; {line}" for line in waiting_lines(now, 1))
     if now.tabs:
         oldest = now.tabs[0]
@@ -60,8 +61,13 @@ def _line(now: Snapshot) -> str:
         waiting += f"; {tabs}, the oldest for {oldest.age_s:.0f} s ({oldest.phase}): {oldest.url}"
     return (
         f"{duration_text(now.elapsed_s)}  {now.captured:,} done, {now.queued:,} queued, {now.failed:,} failed, "
-        f"{now.pages_per_s:,.0f} pages/s, {size_text(now.bytes_per_s)}/s{left and ', '}{left}{note}{waiting}"
+        f"{now.pages_per_s:,.0f} pages/s, {size_text(now.bytes_per_s)}/s{left and ', '}{left}{note}{cause}{waiting}"
     )
+
+
+def nothing_answered(why: str) -> str:
+    """What is said while no server has answered."""
+    return f"nothing has answered yet: {why}"
 
 
 def waiting_lines(now: Snapshot, most: int) -> list[str]:

@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from muniment.cli.display.line import SilentDisplay, waiting_lines
+from muniment.cli.display.line import SilentDisplay, nothing_answered, waiting_lines
 from muniment.cli.display.quantities import counted, duration_text, size_text, time_left_text
 from muniment.model.event import Snapshot
 
@@ -60,6 +60,8 @@ def panel_of(now: Snapshot, width: int) -> RenderableType:
     )
     if now.note:
         rows.append(Text(now.note, style="bold yellow"))
+    if now.unanswered:
+        rows.append(Text(nothing_answered(now.unanswered), style="bold red"))
     for line in waiting_lines(now, len(now.waiting)):
         rows.append(Text(line, style="yellow", overflow="ellipsis", no_wrap=True))
     if now.slow_hosts:

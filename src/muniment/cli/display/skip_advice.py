@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.rules.skip_causes import DEAD, IGNORED, LIMIT, NOT_KEPT, ROBOTS, SkipCause
+from muniment.rules.skip_causes import DEAD, IGNORED, INSIDE, LIMIT, NOT_KEPT, ROBOTS, SkipCause
 
 __all__ = ["skip_advice"]
 
@@ -14,7 +14,8 @@ def skip_advice(left: SkipCause, place: str) -> str:
     said = {
         IGNORED: f"ignore patterns or rules; `muniment ignores list -o {place}` lists them, `remove` removes one",
         ROBOTS: "robots.txt; the same command with --no-robots captures them",
-        DEAD: "hosts that were given up; the same command tries them again",
+        DEAD: "hosts that were given up; the same command with --retry-failed tries them again",
+        INSIDE: "private addresses; the same command with --allow-private captures them",
         LIMIT: "limits (length of a URL, redirects); `muniment why URL` says which",
         NOT_KEPT: "--noarchive; a new crawl without that option captures them",
     }

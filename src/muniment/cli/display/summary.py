@@ -16,11 +16,12 @@ from muniment.cli.display.skip_advice import skip_advice
 from muniment.crawl.progress import AlreadyFinished, Summary
 from muniment.model.event import RenderSums
 from muniment.model.failure import Trouble
-from muniment.rules.skip_causes import SkipCause
+from muniment.rules.skip_causes import INSIDE, SkipCause
 
 __all__ = ["crowded_lines", "tell_finished", "tell_summary", "trouble_lines"]
 
 _MOST_TROUBLES = 5
+_RETRY = "--retry-failed"
 
 
 def trouble_lines(troubles: Sequence[Trouble], most: int) -> list[str]:
@@ -52,14 +53,17 @@ def _hosts(count: int) -> str:
     return f"{count:,} host{'s' if count != 1 else ''}"
 
 
-def tell_summary(summary: Summary, out: Path, start: str) -> None:
-    """The end of a run that began with `start`, a page or a sitemap: what was captured, and what to do next."""
+def tell_summary(summary: Summary, out: Path, start: str, command: str) -> None:
+    """The end of a run that began with `start`, a page or a sitemap: what was captured, and what to do next.
+
+    `command` is the command line of the run.
+    """
     place = shlex.quote(str(out))
     if summary.outcome.exit_code == 4:
         why = f"muniment why {shlex.quote(start)} -o {place}" if start else f"muniment inspect {place}"
         what = "No start URL could be captured" if summary.pages else "Nothing could be captured"
-        click.echo(f"{what}. Why: {why}", err=True)
         _tell([*_list_lines(summary, start, place), *_left_out_lines(summary, place)])
+        click.echo(f"{what}{_because(summary.unanswered)}. Why: {why}", err=True)
         return
     title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
     rate = sum(count for status, count in summary.statuses if status) / max(summary.elapsed_s, 0.001)
@@ -81,23 +85,28 @@ def tell_summary(summary: Summary, out: Path, start: str) -> None:
     _tell([*lines, *trouble_lines(summary.silent, _MOST_TROUBLES)])
     if summary.outcome.exit_code == 0:
         click.echo(f"Next: muniment inspect {place}   muniment check {place}", err=True)
-        _tell(_given_up_lines(summary.given_up))
+        _tell(_failed_lines(summary.given_up, command))
     else:
         click.echo(_how_to_go_on(summary.outcome.reason, place), err=True)
 
 
-def tell_finished(before: AlreadyFinished, out: Path) -> None:
-    """Report that a job had finished before, and what to do next."""
+def _because(error: str) -> str:
+    """Why nothing has answered, with the remedy where there is one."""
+    allow = "; --allow-private allows it" if error.startswith(f"{INSIDE}: ") else ""
+    return f": {error}{allow}" if error else ""
+
+
+def tell_finished(before: AlreadyFinished, out: Path, command: str) -> None:
+    """Report that a job, which this `command` asks for, had finished before, and what to do next."""
     click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}", err=True)
-    _tell(_given_up_lines(before.given_up))
+    _tell(_failed_lines(before.given_up, command))
 
 
-def _given_up_lines(pages: int) -> list[str]:
+def _failed_lines(pages: int, command: str) -> list[str]:
     if not pages:
         return []
-    one = pages == 1
-    were, them = ("was", "it") if one else ("were", "them")
-    return [f"{counted(pages, 'page')} {were} given up: the same command with --retry-failed asks for {them} again."]
+    again = command if f" {_RETRY}" in command else f"{command} {_RETRY}"
+    return [f"{counted(pages, 'page')} failed; to ask for {'it' if pages == 1 else 'them'} again: {again}"]
 
 
 def _left_out_lines(summary: Summary, place: str) -> list[str]:

@@ -15,7 +15,7 @@ from muniment.model.network.live import LogEntry
 from muniment.model.page import PageResult
 from muniment.model.queue import Totals
 from muniment.model.url import host_of, origin_of
-from muniment.rules.skip_causes import DEAD
+from muniment.rules.skip_causes import DEAD, INSIDE
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, retrying_transaction
 from muniment.tracker.jobs.audit import changes_of
 from muniment.tracker.schema.live import job_log, live_jobs
@@ -60,6 +60,9 @@ _GIVEN_UP = Prepared(
 )  # fmt: skip
 
 
+_FINAL = f"{DEAD}: ", f"{INSIDE}: "
+
+
 class EntryText(Protocol):
     """How entries are written."""
 
@@ -101,7 +104,7 @@ class LogRows:
 
 def _given_up(db: Database, job_id: int, results: Sequence[PageResult]) -> list[LogEntry]:
     """A line for each origin that these pages are the first to give up, within the caller's transaction."""
-    why = {page.page_id: page for page in results if (page.refused or page.error).startswith(f"{DEAD}: ")}
+    why = {page.page_id: page for page in results if (page.refused or page.error).startswith(_FINAL)}
     if not why:
         return []
     found = sorted(db.lookup(_PAGES, job_id, sorted(why)))

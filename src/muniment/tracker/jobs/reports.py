@@ -10,7 +10,7 @@ from muniment.model.page import PageOutcome
 from muniment.rules.retry import ASKS_AGAIN
 from muniment.rules.skip_causes import BEGINNINGS, OTHER, SkipCause
 from muniment.tracker.db.database import Database
-from muniment.tracker.schema.attempt_budget import IS_LATEST
+from muniment.tracker.schema.attempt_budget import IS_LATEST, UNASKED
 from muniment.tracker.schema.tables import attempts, hosts, pages
 
 __all__ = ["done_pages", "given_up", "left_out", "page_urls", "silent_hosts"]
@@ -63,13 +63,12 @@ def given_up(db: Database, job_id: int) -> int:
     """The number of pages that `--retry-failed` would fetch again, without those that cannot or may not be fetched."""
     error = func.coalesce(attempts.c.error, "")
     failed = (pages.c.counted == PageOutcome.FAILED) & error.not_like("robots:%") & error.not_like("scheme:%")
-    unasked = (pages.c.state == _SKIPPED) & pages.c.reason.like(_DEAD + ":%")
     # of versions that counted these as captured, and 408 and 425: found by the few attempts that have such a status
     asks_again = pages.c.counted.in_(_CAPTURED) & attempts.c.status.in_(ASKS_AGAIN)
     counted = [
         select(func.count()).select_from(source).where(pages.c.job_id == job_id, condition)
         for source, condition in (
-            (pages.outerjoin(attempts, IS_LATEST), or_(failed, unasked)),
+            (pages.outerjoin(attempts, IS_LATEST), or_(failed, UNASKED)),
             (attempts.join(pages, IS_LATEST), asks_again & (attempts.c.job_id == job_id)),
         )
     ]

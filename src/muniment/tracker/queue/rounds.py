@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, Connection, bindparam, exists, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, bindparam, exists, false, func, literal_column, or_, select
 
 from muniment.model.job import JobState
 from muniment.model.page import PageOutcome
@@ -15,7 +15,7 @@ from muniment.tracker.db.database import Database, Prepared, retrying_transactio
 from muniment.tracker.jobs.stash import drip
 from muniment.tracker.jobs.store import any_claimed, any_parked, any_pending, reopen
 from muniment.tracker.queue.counters import Counters, take_out
-from muniment.tracker.schema.attempt_budget import IS_LATEST, new_tries
+from muniment.tracker.schema.attempt_budget import IS_LATEST, UNASKED, new_tries
 from muniment.tracker.schema.tables import PARKED, PENDING, attempts, fresh_payloads, jobs, pages, payloads
 
 __all__ = [
@@ -29,10 +29,8 @@ __all__ = [
     "try_lost_again",
 ]
 
-_DEAD = "dead-host: %"
+_INSIDE = "private-address: %"
 _BY_ROBOTS = "robots: robots.txt%"
-_UNKNOWN = "robots: robots.txt answers%"
-"""As older versions judged pages whose robots.txt could not be had."""
 _BY_INDEX = pages, "INDEXED BY ix_pages_pending", "sqlite"
 _WAITING = pages.c.job_id == bindparam("job"), PENDING
 _NOT_LATER = or_(pages.c.rounds == 0, pages.c.ready_at <= bindparam("now"), pages.c.ready_at > bindparam("never"))
@@ -57,7 +55,7 @@ def any_failed(db: Database, job_id: int) -> bool:
 
 @retrying_transaction
 def try_failed_again(db: Database, job_id: int, tries: int) -> int:
-    """Give the pages that failed for good, or were skipped with a dead host, their tries back; returns how many."""
+    """Give the pages that failed for good, or were skipped with their origin, their tries back; returns how many."""
     with db.transaction() as connection:
         return _give_back(db, connection, job_id, _has_failed(), tries)
 
@@ -83,12 +81,11 @@ def try_lost_again(db: Database, job_id: int, epochs: Collection[int], tries: in
 
 
 def _has_failed() -> ColumnElement[bool]:
-    """Pages that count as failed, whose host was given up, or whose last status asks for another try."""
+    """Pages that count as failed, whose origin was given up, or whose last status asks for another try."""
     asks_again = exists().where(IS_LATEST, attempts.c.status.in_(ASKS_AGAIN)).correlate(pages)
-    unasked = (pages.c.state == "SKIPPED") & pages.c.reason.like("dead-host:%")
     return or_(
         pages.c.counted == PageOutcome.FAILED,
-        unasked,
+        UNASKED,
         pages.c.counted.in_((PageOutcome.CAPTURED, PageOutcome.REQUISITE)) & asks_again,
     )
 
@@ -123,10 +120,9 @@ def any_to_revive(db: Database, job_id: int, settings: Settings) -> bool:
 
 
 def revive(db: Database, job_id: int, settings: Settings) -> int:
-    """Give pages new tries that the next run asks for again: those of hosts that were given up in the one before.
+    """Give pages new tries that settings had kept out: robots.txt that is not obeyed any more, and private addresses.
 
-    And those that robots.txt kept out, when it is not obeyed any more. Returns how many there are; with some, the
-    job is open again.
+    Returns how many there are; with some, the job is open again. What failed for another reason is left alone.
     """
     if not any_to_revive(db, job_id, settings):
         return 0
@@ -142,7 +138,9 @@ def _revive(db: Database, job_id: int, settings: Settings) -> int:
 
 
 def _kept_back(settings: Settings) -> ColumnElement[bool]:
-    beginnings = (_DEAD, _UNKNOWN) if settings.robots else (_DEAD, _BY_ROBOTS)
+    beginnings = [*([] if settings.robots else [_BY_ROBOTS]), *([_INSIDE] if settings.allow_private else [])]
+    if not beginnings:
+        return false()
     skipped = (pages.c.state == "SKIPPED") & or_(*map(pages.c.reason.like, beginnings))
     failed_so = exists().where(IS_LATEST, or_(*map(attempts.c.error.like, beginnings))).correlate(pages)
     return or_(skipped, (pages.c.counted == PageOutcome.FAILED) & failed_so)

@@ -158,10 +158,11 @@ def _robots_of(db: Database, job_id: int, names: set[str]) -> dict[str, list[str
 
 
 def _dead(db: Database, job_id: int, ids: list[int]) -> dict[int, str]:
-    """Why hosts that never answered were given up, by what is said of their pages."""
+    """Why hosts that never answered were given up, or may not be reached, by what is said of their pages."""
     if not ids:
         return {}
-    skipped = (pages.c.state == literal_column("'SKIPPED'")) & pages.c.reason.startswith("dead-host: ")
+    final = or_(pages.c.reason.startswith("dead-host: "), pages.c.reason.startswith("private-address: "))
+    skipped = (pages.c.state == literal_column("'SKIPPED'")) & final
     found = select(pages.c.host_id, func.min(pages.c.reason)).with_hint(*_OF_SKIPPED)
     found = found.where(pages.c.job_id == job_id, skipped, pages.c.host_id.in_(ids)).group_by(pages.c.host_id)
     return {int(host): str(why) for host, why in db.connection.execute(found)}
