@@ -208,10 +208,11 @@ def test_the_directory_of_another_tracker_is_refused(pipe: PipelineRun, muniment
 
 def test_only_public_addresses_unless_told_otherwise(pipe: PipelineRun, muniment: Any) -> None:
     with GatedSite(site_of(1)) as site:
-        job = pipe.add_job(site.url, settings={"tries": 1, "rounds": 0, "give-up-after": 1})
+        job = pipe.add_job(*(f"{site.url}{n}" for n in range(9)), settings={"robots": True})
         given = ("-o", pipe.out, "--exit-when-idle", 5)
         process = muniment.start("pipeline", pipe.server.url, *given, MUNIMENT_TOKEN=pipe.token)
-        assert pipe.finished(job)["outcome"] == "failed"
+        found = pipe.finished(job)
+        assert (found["outcome"], found["reason"]) == ("failed", "private-address: 127.0.0.1 is a loopback address")
         assert ended(process)[0] == 0
         assert site.requests == []
 

@@ -229,8 +229,8 @@ SIGNALS = "src/muniment/crawl/worker/host_signals.py"
 
 def add_host_rule(copy: Copy) -> None:
     (copy.root / "src/muniment/rules/hosts/allowance.py").write_text(ALLOWANCE)
-    copy.replace(ROOM, "Others import: inflight,", "Others import: allowance, inflight,")
-    copy.replace(POLITENESS, '"unreachable", "offline"]\n', '"unreachable", "offline", "spent"]\n')
+    copy.replace(ROOM, "Others import: failures,", "Others import: allowance, failures,")
+    copy.replace(POLITENESS, '"barred",\n    "offline",\n', '"barred",\n    "offline", "spent",\n')
     copy.insert(POLITENESS, "from muniment.model.failure import", "from muniment.rules.hosts.allowance import USED_UP")
     copy.replace(POLITENESS, '(" with Retry-After",)', '(" with Retry-After", USED_UP)')
     copy.insert(POLITENESS, "    fresh = signal.asked_at >= state.since", JUDGED)

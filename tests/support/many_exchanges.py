@@ -65,12 +65,12 @@ class ManyExchanges:
                     await asyncio.get_running_loop().create_future()
             url = f"http://{host}/{at}"
             body = self._bytes + url.encode()
-            asked = await self._services.as_guest(host, partial(self._ask, host, url, body))
+            asked = await self._services.as_guest(url, partial(self._ask, host, url, body))
             assert asked
             await self._services.record(exchange(url, body), claim)
 
     async def _ask(self, host: str, url: str, body: bytes) -> bool | None:
-        return True if self._services.held.start(host) else None
+        return True if self._services.held.start(host, url) else None
 
     def received(self, message: FromOrchestrator) -> None:
         """Nothing of it matters here."""

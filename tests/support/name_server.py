@@ -1,7 +1,9 @@
 """A name server that can be taken down, for tests.
 
-Every name has the same address, unless it ends in `.none.test`, or in `.mute.test`, for which there is no answer. One
-that ends in `.late.test` does not exist when it is asked for first. Names without a dot do not exist.
+Every name has the same address, but these: one that ends in `.none.test` does not exist, nor does one without a dot;
+one in `.late.test` does not exist when it is asked for first; one in `.empty.test` has no address, and one in
+`.inside.test` a private one; one in `.mute.test` gets no answer, and one in `.sick.test` the answer that the server
+failed.
 """
 
 from __future__ import annotations
@@ -9,14 +11,20 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
+from collections import defaultdict
 from typing import Self
 
 __all__ = ["NameServer"]
 
-_ANSWER, _NO_SUCH_NAME = 0x8180, 0x8183
+_ANSWER, _FAILURE, _NO_SUCH_NAME = 0x8180, 0x8182, 0x8183
+_INSIDE = socket.inet_aton("10.98.76.54")
 _ADDRESS, _INTERNET = 1, 1
 _TTL_S = 60
 _LOOKS_UP_S = 0.05
+_TIMES = struct.pack(">5I", 1, 300, 300, 300, _TTL_S)
+_REMEMBERED = b"\0" + struct.pack(">HHIH", 6, _INTERNET, _TTL_S, 2 + len(_TIMES)) + b"\0\0" + _TIMES
+"""The SOA of the root, as with each answer that a name does not exist: resolvers keep that for a minute."""
 
 
 class NameServer:
@@ -26,7 +34,8 @@ class NameServer:
         self.address, self.port = address, port
         self.mute = False
         """It answers nothing at all, as when a network loses every packet."""
-        self._asked: set[bytes] = set()
+        self.asked: defaultdict[str, list[float]] = defaultdict(list)
+        """When each name was asked for an IPv4 address (`time.monotonic`)."""
         self._gives = socket.inet_aton(gives)
         self._over = threading.Event()
         self._thread = threading.Thread()
@@ -58,7 +67,7 @@ class NameServer:
     @property
     def names(self) -> set[str]:
         """The names that somebody asked for."""
-        return {_name(question) for question in self._asked}
+        return set(self.asked)
 
     def _serve(self, listener: socket.socket) -> None:
         with listener:
@@ -73,15 +82,18 @@ class NameServer:
     def _said(self, asked: bytes) -> bytes:
         ends = asked.index(b"\0", 12) + 5
         question = asked[12:ends]
-        too_early = question[:-4].endswith(b"\x04late\x04test\x00") and question not in self._asked
-        self._asked.add(question)
-        single = len(question) == question[0] + 6
-        known = not (too_early or single or question[:-4].endswith(b"\x04none\x04test\x00"))
-        given = known and question[-4:] == struct.pack(">HH", _ADDRESS, _INTERNET)
-        head = asked[:2] + struct.pack(">HHHHH", _ANSWER if known else _NO_SUCH_NAME, 1, int(given), 0, 0)
+        name, for_ipv4 = _name(question), question[-4:] == struct.pack(">HH", _ADDRESS, _INTERNET)
+        too_early = name.endswith(".late.test") and name not in self.asked
+        if for_ipv4:
+            self.asked[name].append(time.monotonic())
+        known = not (too_early or "." not in name or name.endswith(".none.test"))
+        code = _FAILURE if name.endswith(".sick.test") else _ANSWER if known else _NO_SUCH_NAME
+        given = code == _ANSWER and for_ipv4 and not name.endswith(".empty.test")
+        address = _INSIDE if name.endswith(".inside.test") else self._gives
+        head = asked[:2] + struct.pack(">HHHHH", code, 1, int(given), 0, 0 if code != _NO_SUCH_NAME else 1)
         # the name is that of the question, twelve bytes from the beginning
-        answer = struct.pack(">HHHIH", 0xC00C, _ADDRESS, _INTERNET, _TTL_S, 4) + self._gives if given else b""
-        return head + question + answer
+        answer = struct.pack(">HHHIH", 0xC00C, _ADDRESS, _INTERNET, _TTL_S, 4) + address if given else b""
+        return head + question + answer + (_REMEMBERED if code == _NO_SUCH_NAME else b"")
 
 
 def _name(question: bytes) -> str:

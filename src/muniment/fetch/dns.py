@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from muniment.clock import monotonic
 from muniment.fetch.address_policy import address_class, permitted
-from muniment.model.failure import NO_NAME_SERVER, Failure
+from muniment.model.failure import NO_NAME_SERVER, NO_SUCH_NAME, Failure
 
 __all__ = ["MAX_TTL", "MIN_TTL", "NAMES_STAY", "NEGATIVE_TTL", "Resolver", "literal_address", "resolved_here"]
 
@@ -21,6 +21,8 @@ MIN_TTL = 60.0
 MAX_TTL = 3600.0
 NEGATIVE_TTL = 5.0
 """Seconds that a failure is kept, so that many pages of one dead host make few queries."""
+_FRESH_S = 4.0
+"""Seconds that a channel is used to ask again: no longer than a failure is kept, so that it never asked before."""
 NAMES_STAY = ("socks4", "socks5")
 """Proxies that take addresses only, not names."""
 _MAX_NAMES = 50_000
@@ -28,6 +30,12 @@ _SILENT = aiodns.error.ARES_ETIMEOUT
 """No server answered in time, which is the same for a name whose own servers are down."""
 _DOWN = frozenset({aiodns.error.ARES_ECONNREFUSED, _SILENT})
 """What c-ares says when it has no answer of any server."""
+_NAMELESS = {
+    aiodns.error.ARES_ENOTFOUND: NO_SUCH_NAME,
+    aiodns.error.ARES_ENODATA: f"{NO_SUCH_NAME} with an address",
+    aiodns.error.ARES_EBADNAME: f"{NO_SUCH_NAME}: not a host name",
+}
+"""What a server that works says of names."""
 # Search domains are for names of one's own network, which have no dot; a crawler must not turn example.com into
 # example.com.corp.example.
 _NO_SEARCH = 1 << 5
@@ -85,6 +93,10 @@ class Resolver:
         self._timeout = timeout
         self._channels: dict[bool, aiodns.DNSResolver] = {}
         """That for names without a dot has search domains."""
+        self._fresh: dict[bool, tuple[aiodns.DNSResolver, float]] = {}
+        """The same for names that were not found before, and when each was made: c-ares keeps what servers said."""
+        self._retired: set[aiodns.DNSResolver] = set()
+        self._ends: set[asyncio.Future[None]] = set()
         self._answers: dict[str, _Answer] = {}
         self._queries: dict[str, asyncio.Task[tuple[str, ...] | Failure]] = {}
         self._good = ""
@@ -112,9 +124,10 @@ class Resolver:
 
     async def close(self) -> None:
         """End all queries; whoever waits for one gets a failure."""
-        for channel in self._channels.values():
+        for channel in (*self._channels.values(), *(fresh for fresh, _ in self._fresh.values()), *self._retired):
             await channel.close()
-        await asyncio.gather(*self._queries.values(), return_exceptions=True)
+        self._retired.clear()
+        await asyncio.gather(*self._ends, *self._queries.values(), return_exceptions=True)
 
     async def _lookup(self, name: str) -> tuple[str, ...] | Failure:
         answer = self._answers.get(name)
@@ -135,10 +148,10 @@ class Resolver:
             down = await self._is_down(channel, error.args[0])
             return self._keep(name, NO_NAME_SERVER if down else Failure("dns", _text(error, name)), NEGATIVE_TTL)
         except (UnicodeError, ValueError) as error:
-            return self._keep(name, Failure("dns", f"not a host name: {error}"), MAX_TTL)
+            return self._keep(name, Failure("dns", f"{NO_SUCH_NAME}: {error}"), MAX_TTL)
         addresses = tuple(dict.fromkeys(_address(node) for node in found.nodes))
         if not addresses:
-            return self._keep(name, Failure("dns", "no address"), NEGATIVE_TTL)
+            return self._keep(name, Failure("dns", _NAMELESS[aiodns.error.ARES_ENODATA]), NEGATIVE_TTL)
         if not _is_local_name(name):  # those need no server
             self._good = name
         ttl = min((node.ttl for node in found.nodes), default=0)
@@ -168,13 +181,38 @@ class Resolver:
         return True
 
     def _channel_for(self, name: str) -> aiodns.DNSResolver:
-        searched = _is_short(name)
+        searched, known = _is_short(name), self._answers.get(name)
+        if known is not None and isinstance(known.addresses, Failure):
+            return self._fresh_channel(searched=searched)
         channel = self._channels.get(searched)
         if channel is None:
-            flags = 0 if searched else _NO_SEARCH
-            options: dict[str, Any] = {"timeout": max(self._timeout / 4, 0.2), "tries": 3, "flags": flags}
-            channel = self._channels[searched] = aiodns.DNSResolver(self._nameservers or None, **options)
+            channel = self._channels[searched] = self._new_channel(searched=searched)
         return channel
+
+    def _fresh_channel(self, *, searched: bool) -> aiodns.DNSResolver:
+        now = monotonic()
+        channel, made_at = self._fresh.get(searched, (None, 0.0))
+        if channel is not None and now - made_at < _FRESH_S:
+            return channel
+        if channel is not None:
+            self._retired.add(channel)
+            asyncio.get_running_loop().call_later(2 * self._timeout, self._end, channel)
+        channel = self._new_channel(searched=searched)
+        self._fresh[searched] = channel, now
+        return channel
+
+    def _end(self, channel: aiodns.DNSResolver) -> None:
+        """Let go of a channel, whose queries have all ended."""
+        if channel in self._retired:
+            self._retired.discard(channel)
+            closing = asyncio.ensure_future(channel.close())
+            self._ends.add(closing)
+            closing.add_done_callback(self._ends.discard)
+
+    def _new_channel(self, *, searched: bool) -> aiodns.DNSResolver:
+        flags = 0 if searched else _NO_SEARCH
+        options: dict[str, Any] = {"timeout": max(self._timeout / 4, 0.2), "tries": 3, "flags": flags}
+        return aiodns.DNSResolver(self._nameservers or None, **options)
 
     def _keep(self, name: str, found: tuple[str, ...] | Failure, ttl: float) -> tuple[str, ...] | Failure:
         if len(self._answers) >= _MAX_NAMES:
@@ -191,7 +229,7 @@ def _address(node: Any) -> str:
 
 
 def _text(error: aiodns.error.DNSError, name: str) -> str:
-    text = str(error.args[1]) if len(error.args) > 1 else str(error)
+    text = _NAMELESS.get(error.args[0]) or (str(error.args[1]) if len(error.args) > 1 else str(error))
     if _is_short(name):
         text += f", not in the search domains of resolv.conf either; write the whole name, as in {name}.example.com"
     return text

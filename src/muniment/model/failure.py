@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from typing import Literal, get_args
 
+import msgspec
 from msgspec import Struct
 
 __all__ = [
@@ -13,10 +14,12 @@ __all__ = [
     "NO_NAME_SERVER",
     "NO_ROOM",
     "NO_ROUTE",
+    "NO_SUCH_NAME",
     "Failure",
     "FailureCode",
     "Trouble",
     "advice",
+    "failure_of",
     "of_this_machine",
 ]
 
@@ -62,10 +65,18 @@ class Failure(Struct, frozen=True):
 
 NO_NAME_SERVER = Failure("dns", "no name server answers")
 """Not even for names that were found before."""
+NO_SUCH_NAME = "no such name"
+"""How the text of a failure begins when a name does not exist, or has no address; the resolver itself works."""
 NO_ROUTE = "no route: "
 """The prefix of a failure when this machine has no route to any host."""
 NO_ROOM = Failure("disk", "no room is left")
 """Other failures of the disk have the text of the system."""
+
+
+def failure_of(error: str) -> Failure:
+    """The failure that an error (`code: text`) says."""
+    code, _, text = error.partition(": ")
+    return Failure(msgspec.convert(code, FailureCode), text)
 
 
 def of_this_machine(error: str) -> bool:

@@ -21,6 +21,10 @@ class HostTerms(Struct, frozen=True, array_like=True):
     """Nothing is asked for so long: pages that are not started are given back."""
     dead: dict[str, str] = {}
     """Its origins, or its name, that get no more requests: their pages fail with the reason."""
+    rests: dict[str, int] = {}
+    """Its origins that get no request for so many ms, though others do: their pages are given back."""
+    nameless: bool = False
+    """Its name was not found when it was asked for last: when it is not found again, it does not exist."""
 
 
 class HostWaits(Struct, frozen=True, array_like=True):
@@ -50,6 +54,8 @@ class HostRecord(Struct, frozen=True, array_like=True):
     answered: str = ""
     """Which of its origins answered in this job, as `http https:8443`; empty for none."""
     waits: HostWaits = _NO_WAITS
+    rests: dict[str, int] = {}
+    """Its origins that are left alone by themselves, and until when (Unix ms); not kept over a resume."""
 
     def has_answered(self, name: str, url: str) -> bool:
         """Whether the origin of a URL of the host, whose name this is, has answered in this job."""

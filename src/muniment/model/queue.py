@@ -125,6 +125,8 @@ class ClaimRequest(Struct, frozen=True, array_like=True):
     """Unix ms: pages that are due later stay."""
     hosts: list[HostRecord] = []
     """Those that changed since they were sent last; they are kept with the next finish."""
+    without: dict[int, list[str]] = {}
+    """By host number: how the URLs of its origins begin that are left alone, with a slash at the end."""
 
 
 class ClaimOutcome(Struct, frozen=True, array_like=True):

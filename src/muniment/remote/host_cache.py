@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from msgspec import structs
 
@@ -17,9 +18,11 @@ from muniment.remote.host_shares import HostShares
 from muniment.remote.outbox import FinishNews
 from muniment.rules.robots.validity import RobotsAnswer, settled
 
-__all__ = ["HostCache"]
+__all__ = ["HostCache", "long_rests"]
 
 _MOST_NAMES, _MOST_ROBOTS = 200_000, 20_000
+_MOST_RESTS = 100
+"""Origins of a host that are left alone and that the server hears of."""
 _LONG_WAIT_MS = 5_000
 """Pages of a host that is left alone for longer need not be held."""
 
@@ -113,12 +116,14 @@ class HostCache:
             if name is None:
                 continue
             wait_ms = max(0, waits.until - now)
+            rests = ((origin, until - now) for origin, until in record.rests.items() if until > now)
             self._news.hosts[name] = HostFacts(
                 wait_ms=wait_ms,
                 reason=waits.reason,
                 strikes=waits.strikes,
                 crawl_delay_ms=waits.crawl_delay_ms,
                 answered=record.answered,
+                rests=dict(islice(rests, _MOST_RESTS)),
             )
             if wait_ms > _LONG_WAIT_MS:
                 waiting.append(record.host_id)
@@ -178,3 +183,8 @@ class HostCache:
     def cookie_field(self, url: str) -> str:
         """The Cookie field that a URL gets."""
         return self._jar.header(url, steady_ms() // 1000) if self._jar else ""
+
+
+def long_rests(record: HostRecord, now: int) -> tuple[str, ...]:
+    """How the URLs of those origins of a host begin that are left alone for long."""
+    return tuple(f"{origin}/" for origin, until in record.rests.items() if until - now > _LONG_WAIT_MS)

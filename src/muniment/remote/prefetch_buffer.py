@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from muniment.model.page import Claim
 
@@ -61,12 +62,17 @@ class PrefetchBuffer:
         """Whether pages of a host are here."""
         return host_id in self._hosts
 
-    def take(self, host_id: int, most: int, now: int) -> list[Claim]:
-        """Take pages of a host out."""
+    def take(self, host_id: int, most: int, now: int, without: tuple[str, ...] = ()) -> list[Claim]:
+        """Take pages of a host out, but for those whose URLs begin as one of `without`."""
         queue = self._hosts.get(host_id)
         if queue is None or most <= 0:
             return []
-        taken = [queue.popleft() for _ in range(min(most, len(queue)))]
+        if without:
+            taken = [*islice((claim for claim in queue if not claim.url.startswith(without)), most)]
+            gone = {claim.page_id for claim in taken}
+            self._hosts[host_id] = deque(claim for claim in queue if claim.page_id not in gone)
+        else:
+            taken = [queue.popleft() for _ in range(min(most, len(queue)))]
         self._since[host_id] = now
         self._left(host_id, taken)
         return taken

@@ -34,7 +34,7 @@ from muniment.model.queue import (
     UpkeepOutcome,
     UpkeepRequest,
 )
-from muniment.remote.host_cache import HostCache
+from muniment.remote.host_cache import HostCache, long_rests
 from muniment.remote.host_shares import HostShares
 from muniment.remote.job import JobTermsInForce, why_left_out
 from muniment.remote.job_link import JobLink, Releases
@@ -213,7 +213,7 @@ class PipelineQueue:
         self._keep(request.hosts)
         claims: list[Claim] = []
         for host_id, most in request.wanted:
-            claims += self._stock.take(host_id, most, request.now)
+            claims += self._stock.take(host_id, most, request.now, tuple(request.without.get(host_id, ())))
         if claims:
             self._out.update((claim.page_id, claim) for claim in claims)
             self._closed.difference_update([claim.host_id for claim in claims])
@@ -327,8 +327,13 @@ class PipelineQueue:
     # -- what is held
 
     def _keep(self, records: Sequence[HostRecord]) -> None:
-        if records and (waiting := self._hosts.note(records, steady_ms())):
+        now = steady_ms()
+        if records and (waiting := self._hosts.note(records, now)):
             self._shed(self._stock.shed_hosts(waiting))
+            self._outbox.hurry()
+        resting = {record.host_id: beginnings for record in records if (beginnings := long_rests(record, now))}
+        if resting:
+            self._shed(self._stock.shed(lambda claim: claim.url.startswith(resting.get(claim.host_id, ()))))
             self._outbox.hurry()
 
     def _shed(self, claims: list[Claim], *, died: bool = False) -> None:

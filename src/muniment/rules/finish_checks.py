@@ -37,7 +37,10 @@ def check_finish(call: FinishCall) -> None:
     for facts in call.hosts.values():
         if not (0 <= facts.wait_ms <= LONGEST_ASKED_MS and 0 <= facts.crawl_delay_ms <= LONGEST_ASKED_MS):
             raise UsageError("a host is waited for, and waits between requests, for at most a day")
-        if not 0 <= facts.strikes < _MOST_SMALL or len(facts.reason) + len(facts.answered) > _MOST_TEXT:
+        if not all(0 <= wait <= LONGEST_ASKED_MS for wait in facts.rests.values()):
+            raise UsageError("an origin is waited for for at most a day")
+        told = len(facts.reason) + len(facts.answered) + sum(map(len, facts.rests))
+        if not 0 <= facts.strikes < _MOST_SMALL or told > _MOST_TEXT:
             raise UsageError("what is said of a host makes no sense")
     if not all(0 <= kept < _MOST_SMALL for kept in call.permits.values()):
         raise UsageError(f"a pipeline keeps from 0 to {_MOST_SMALL - 1:,} connections to a host")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from muniment.model.failure import Failure, of_this_machine
 from muniment.model.page import Claim
-from muniment.rules.hosts.politeness import is_of_proxy, is_waited_for, kind_of
+from muniment.rules.hosts.failures import is_of_proxy, is_offline, is_waited_for
+from muniment.rules.hosts.politeness import (
+    THROTTLED,
+)
 
 __all__ = [
     "ASKS_AGAIN",
@@ -30,9 +33,15 @@ _CODES = frozenset(
         "timeout-header",
         "timeout-body",
         "cut",
+        "protocol",
         "browser",
     }
 )
+_NO_ROUNDS = frozenset({"protocol", "browser"})
+"""What a later hour changes no more than the next try does."""
+_NO_ROUNDS_UNHEARD = frozenset({"dns", "refused", "unreachable", "timeout-connect", "reset"})
+"""The same of an origin that has never answered."""
+_OF_SCRIPT = "browser: custom_js: "
 _TOO_MANY, _OF_SERVERS = 429, 5
 _FIRST_MS = 2_000
 LONGEST_WAIT_MS = 300_000
@@ -44,7 +53,12 @@ MOST_FREE = 50
 
 
 def retryable(status: int, failure: Failure | None) -> bool:
-    """Whether the try may have failed by chance: network faults, 408, 425, 429 and 5xx except 501 and 505."""
+    """Whether the try may have failed by chance: network faults, 408, 425, 429 and 5xx except 501 and 505.
+
+    A script that threw does so again, and what was too large stays so.
+    """
+    if failure is not None and str(failure).startswith(_OF_SCRIPT):
+        return False
     if failure is not None:
         # another `limit` is a stream without end, or what no try changes
         return failure.code in _CODES or of_this_machine(str(failure))
@@ -61,12 +75,17 @@ def is_last(claim: Claim, status: int, failure: Failure | None) -> bool:
 
     An origin that had answered and cannot be reached is waited for; one that never answered gets no later round.
     """
-    kind = kind_of(status, failure)
-    if kind == "throttled" and claim.free:
+    if failure is None:
+        return claim.last_try and claim.last_round and not (claim.free and status in THROTTLED)
+    if (claim.answered and is_waited_for(str(failure))) or is_of_proxy(str(failure)):
         return False
-    if failure is not None and ((claim.answered and is_waited_for(str(failure))) or is_of_proxy(str(failure))):
-        return False
-    return claim.last_try and (claim.last_round or kind in ("unreachable", "offline"))
+    return claim.last_try and (claim.last_round or _no_rounds(claim, failure))
+
+
+def _no_rounds(claim: Claim, failure: Failure) -> bool:
+    if failure.code in _NO_ROUNDS or is_offline(str(failure)):
+        return True
+    return failure.code in _NO_ROUNDS_UNHEARD and not claim.answered
 
 
 def wait_ms(attempt: int, tries: int, chance: float) -> int:

@@ -27,7 +27,7 @@ from muniment.archive.index.journal import entries
 from muniment.archive.recovery.verify import verify_and_seal
 from muniment.archive.warc.warcinfo import WarcInfo
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate
-from muniment.crawl.worker.held_pages import HeldPages
+from muniment.crawl.worker.hosts.held_pages import HeldPages
 from muniment.crawl.worker.http_session import HttpSession
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.recorder import Recorder

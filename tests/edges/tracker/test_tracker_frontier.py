@@ -47,6 +47,23 @@ def test_a_lower_nice_value_goes_first(tracker):
     assert [claim.url for claim in job.claim()] == [TWO, ONE, THREE, START]
 
 
+@pytest.mark.parametrize("listed", [False, True])
+def test_pages_of_origins_that_are_left_alone_stay(tracker, listed):
+    urls = [
+        f"{origin}/{n}" for n in range(3) for origin in ("https://a.example", "http://a.example:8", "http://a.example")
+    ]
+    job = tracker(*urls, site("", "b.example"), seed="list.txt" if listed else "")
+    [first, second] = sorted(job.frontier.pending())
+    without = {first: ["http://a.example:8/", "http://a.example/"]}
+    claims = job.frontier.claim([(first, 100), (second, 100)], 0, without=without).claims
+    assert [claim.url for claim in claims] == [*(url for url in urls if url.startswith("https")), site("", "b.example")]
+    assert job.frontier.claim([(first, 100)], 0, without=without).claims == []
+    others = job.frontier.claim(
+        [(first, 100)], 0, without={first: ["http://a.example:80/", "https://a.example/"]}
+    ).claims
+    assert [claim.url for claim in others] == [url for url in urls if not url.startswith("https")]
+
+
 def test_a_claim_says_all_that_the_fetch_needs(tracker):
     web = {START: [(ONE, A), (site("x.png", "cdn.example"), IMG)]}
     job = tracker(START)

@@ -17,7 +17,7 @@ from muniment.archive.event_log import EventLog
 from muniment.clock import now_ms, steady_ms
 from muniment.crawl import protocol
 from muniment.crawl.events import Publisher
-from muniment.crawl.orchestrator.host_policy import HostPolicy
+from muniment.crawl.orchestrator.hosts.policy import HostPolicy
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.model.host import HostTerms, HostWaits
 from muniment.rules.hosts.politeness import HostSignal
@@ -73,7 +73,8 @@ class HostTracker:
         events = Publisher()
         events.listen(EventLog(self.descriptor, self.log).take)
         self.queue = LocalQueue(self.tracker.frontier)
-        self.policy = KeptPolicy(self.queue, self.schedule, events, tell)
+        self.held: set[int] = set()
+        self.policy = KeptPolicy(self.queue, self.schedule, events, tell, self.held.__contains__)
         self.policy.begin(now_ms(), resumed=resumed)
         for host in at_once(self.queue.pending(now_ms())).changes.pending:
             self.schedule.add_pending(host.host_id, host.name, host.more)
@@ -92,7 +93,7 @@ class HostTracker:
 
     def wait(self, name):
         """Milliseconds for which nothing more is asked of a host."""
-        return max(0, self.policy._states[self.schedule.known(name)].until - steady_ms())
+        return max(0, self.policy.states.of(self.schedule.known(name)).until - steady_ms())
 
     def finish(self, name, error):
         """What becomes of the page of a host that fails so, and whether it goes back untried."""
@@ -133,7 +134,7 @@ def test_waits_are_kept_over_a_resume(new_place):
         assert 1 in dict(again.schedule.pick(0, 100, until))
         assert [again.terms(name).gap_ms for name in NAMES] == [2_000, 0, 0]
         assert again.events()[-1]["host"] == "a.example"
-        assert again.policy.waited() == [("a.example", "429 with Retry-After", until)]
+        assert again.policy.pauses.waited() == [("a.example", "429 with Retry-After", until)]
 
 
 def test_a_host_that_failed_lets_others_go_first_until_it_answers(tracked):
@@ -182,7 +183,7 @@ def test_retry_after_is_saved_and_told_at_once(tracked):
     assert tracked.hosts.waits[1].reason == "503 with Retry-After"
     [pause] = tracked.events()
     assert (pause["event"], pause["host"]) == ("pause", "a.example")
-    tracked.policy.tick(now_ms() + 6_000)
+    tracked.policy.pauses.tick(now_ms() + 6_000)
     assert tracked.events()[-1]["event"] == "resume"
 
 
@@ -391,7 +392,7 @@ def test_all_that_is_left_are_hosts_that_are_waited_for(tracked):
         for _ in range(2):
             tracked.fails(name, REFUSED)
     assert tracked.policy.only_waits(0)
-    assert [host for host, _, _ in tracked.policy.waited()]
+    assert [host for host, _, _ in tracked.policy.pauses.waited()]
     time.sleep(tracked.wait("b.example") / 1000 + 0.01)
     good(tracked, "b.example", 1)
     assert not tracked.policy.only_waits(0), "one of them is back"
@@ -463,9 +464,9 @@ def test_a_host_that_only_throttles_without_a_word_of_waiting_has_bad_pages(trac
     throttle(tracked, "a.example", "503")
     [judged] = tracked.policy.judged([claim])
     assert not judged.free
-    until = tracked.policy._states[host].until
+    until = tracked.policy.states.of(host).until
     throttle(tracked, "a.example", "503")
-    assert tracked.policy._states[host].until == until
+    assert tracked.policy.states.of(host).until == until
     good(tracked, "a.example", 1)
     assert tracked.policy.judged([claim]) == [claim]
 
@@ -493,3 +494,129 @@ def test_a_lost_network_ends_no_wait_that_a_host_asked_for(tracked):
         tracked.fails(name)
     tracked.answers("b.example")
     assert tracked.wait("a.example") > 500_000
+
+
+A_SITE, A_PORT = "https://a.example", "http://a.example:81"
+
+
+def fails_at(tracked, origin, text=REFUSED, kind="unreachable", at=0):
+    """An origin of a.example fails, as asked a long time after the failure before."""
+    tracked.policy.told(0, "a.example", HostSignal(kind, text, origin, at or steady_ms() + 3_600_000))
+
+
+def with_pages(tracked, *paths):
+    """Claims of a.example that were made now."""
+    claim = tracked.tracker.take(site("", "a.example"))
+    return [structs.replace(claim, url=f"{origin}/{path}", page_id=n) for n, (origin, path) in enumerate(paths, 100)]
+
+
+@pytest.mark.parametrize("kind", ["unreachable", "closed", "slow", "mute"])
+def test_an_origin_that_fails_holds_up_no_other_one_of_its_name(tracked, kind):
+    tracked.answers("a.example")
+    tracked.schedule.claimed(0, 1, 1, 1, 0)
+    for _ in range(9):
+        fails_at(tracked, A_PORT, "robots.txt: 502" if kind == "closed" else REFUSED, kind)
+    assert tracked.wait("a.example") == 0
+    assert tracked.policy.states.most(1, [A_SITE], 6) == 6
+    terms = tracked.terms("a.example")
+    assert (terms.permits, terms.wait_ms) == (6, 0)
+    rests = {} if kind == "slow" else {A_PORT}
+    assert set(terms.rests) == set(rests)
+    assert tracked.policy.turns.without([(1, 9), (2, 9)], steady_ms()) == ({1: [f"{A_PORT}/"]} if rests else {})
+
+
+def test_one_that_had_answered_is_asked_less_and_less_by_itself(tracked):
+    for origin in (A_SITE, A_PORT):
+        tracked.policy.heard(1, f"{origin}/", steady_ms())
+    for _ in range(12):
+        fails_at(tracked, A_PORT)
+    assert not tracked.policy.dead
+    assert tracked.terms("a.example").rests[A_PORT] > 100_000
+    assert tracked.hosts.waits_of(1) == HostWaits(), "the host is not left alone"
+    fails_at(tracked, A_SITE)
+    fails_at(tracked, A_SITE)
+    assert tracked.hosts.waits_of(1).until > steady_ms(), "now it is"
+    assert set(tracked.terms("a.example").rests) == {A_SITE, A_PORT}
+
+
+def test_what_a_server_asks_for_it_asks_for_its_name(tracked):
+    tracked.answers("a.example")
+    fails_at(tracked, A_PORT, "429", "throttled")
+    assert tracked.wait("a.example") > 0
+    fails_at(tracked, A_PORT, "503", "closed")
+    assert tracked.terms("a.example").rests == {}
+
+
+def test_an_origin_without_an_answer_has_one_page_out_beside_those_of_another(tracked):
+    tracked.answers("a.example")
+    turns, now = tracked.policy.turns, steady_ms()
+    held = tracked.held
+    claims = with_pages(tracked, (A_PORT, "1"), (A_SITE, "2"), (A_PORT, "3"), (A_SITE, "4"))
+    held.update(one.page_id for one in claims)
+    out, back = turns.sift(claims, now)
+    held.difference_update([one.page_id for one in back])
+    assert [one.url[-1] for one in out] == ["1", "2", "4"]
+    assert [one.url[-1] for one in back] == ["3"]
+    assert turns.without([(1, 9)], now) == {1: [f"{A_PORT}/"]}
+    held.discard(out[0].page_id)
+    assert turns.without([(1, 9)], now) == {}
+    held.add(back[0].page_id)
+    assert turns.sift(back, now) == (back, [])
+    tracked.policy.heard(1, f"{A_PORT}/", steady_ms())
+    assert turns.without([(1, 9)], now) == {}
+    assert turns.sift(claims, now) == (claims, [])
+
+
+def test_a_host_whose_only_origin_that_answered_rests_has_fewer_connections(tracked):
+    tracked.answers("a.example")
+    for _ in range(3):
+        fails_at(tracked, A_SITE, "timeout-header: nothing", "slow")
+    assert tracked.policy.states.most(1, [A_SITE], 6) == 1
+
+
+def test_a_host_with_nothing_but_pages_of_such_an_origin_is_looked_at_less_and_less(tracked):
+    tracked.schedule.add_pending(1, "a.example", 5)
+    now = steady_ms()
+    until, waits = now + 60_000, []
+    for _ in range(12):
+        assert 1 in dict(tracked.schedule.pick(0, 1_000, now))
+        tracked.schedule.claimed(0, 1, 0, 5, now, until)
+        now, before = next(at for at in range(now + 250, until + 1, 250) if dict(tracked.schedule.pick(0, 9, at))), now
+        waits.append(now - before)
+        tracked.schedule.add_pending(1, "a.example", 0, now + 1)  # offered again
+        if now >= until:
+            break
+    assert waits[:4] == [500, 1_000, 2_000, 4_000]
+    assert now == until
+
+
+def test_a_private_address_is_final_for_the_name_at_once(tracked):
+    tracked.policy.told(0, "a.example", HostSignal("barred", "private-address: 10.0.0.1 is", "a.example", 1))
+    assert tracked.terms("a.example").dead == {"a.example": "private-address: 10.0.0.1 is"}
+    assert tracked.wait("a.example") == 0
+    assert tracked.events()[-1]["reason"] == "a.example: private-address: 10.0.0.1 is"
+
+
+NAMELESS = "dns: no such name"
+
+
+def test_a_name_that_does_not_exist_is_final_after_another_question_a_while_later(tracked):
+    now = steady_ms()
+    told = lambda name, at: tracked.policy.told(0, name, HostSignal("nameless", NAMELESS, name, at))  # noqa: E731
+    told("b.example", now)
+    told("b.example", now + 1_000)
+    assert not tracked.policy.dead
+    assert (tracked.terms("b.example").nameless, tracked.terms("a.example").nameless) == (True, False)
+    assert 5_000 < tracked.wait("b.example") < 7_000
+    told("b.example", now + 6_200)
+    assert list(tracked.policy.dead) == ["b.example"]
+    assert tracked.wait("b.example") == 0
+
+
+def test_a_name_that_was_found_before_is_waited_for(tracked):
+    tracked.answers("b.example")
+    for _ in range(12):
+        tracked.policy.told(0, "b.example", HostSignal("nameless", NAMELESS, "b.example", steady_ms() + 3_600_000))
+    assert not tracked.policy.dead
+    assert tracked.wait("b.example") > 100_000
+    assert tracked.finish("b.example", NAMELESS), "it costs no try"

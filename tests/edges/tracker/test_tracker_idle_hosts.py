@@ -14,7 +14,7 @@ from tests.support.pages import claim, finished
 
 from muniment.clock import steady_ms
 from muniment.crawl import protocol
-from muniment.crawl.orchestrator import host_policy
+from muniment.crawl.orchestrator.hosts import policy
 from muniment.model.failure import Failure
 from muniment.model.host import HostTerms
 from muniment.rules.hosts.politeness import HostSignal
@@ -119,7 +119,7 @@ def steps(tracked: HostTracker, met: int, monkeypatch: pytest.MonkeyPatch) -> in
     tracked.schedule.add_pending(tracked.hosts.get("z.example").host_id, "z.example", 1)
     tracked.answers("z.example")
     later = steady_ms() + 120_000
-    monkeypatch.setattr(host_policy, "steady_ms", lambda: later)
+    monkeypatch.setattr(policy, "steady_ms", lambda: later)
     for name in ("a.example", "b.example"):
         tracked.fails(name, "timeout-connect: nothing")
     calls = 0

@@ -26,7 +26,11 @@ GONE = {"status": 0, "error": "reset: gone"}
 
 
 def used_up(job, url, now=1_000, **how):
-    """Try a page until its tries are used up, as a worker does that is told when nothing follows."""
+    """Try a page until its tries are used up, as a worker does that is told when nothing follows.
+
+    Another origin of its host has answered: in a job without any answer there would be no later round.
+    """
+    job.frontier.hosts.note_answered(job.page(url)["host_id"], "https://a.example:8443/")
     while True:
         claim = job.take(url, now=now)
         last = claim.last_try and claim.last_round
@@ -171,32 +175,48 @@ def test_a_round_of_a_fleet_begins_when_nothing_else_waits(fleet):
 
 
 @pytest.mark.parametrize("robots", [True, False])
-def test_pages_that_robots_kept_out_wait_again_without_robots(tracker, robots):
+def test_what_settings_kept_out_waits_again_with_others(tracker, robots):
     reasons = {
         ONE: "robots: robots.txt disallows it", TWO: "noarchive: the page asks robots not to keep it",
         site("3"): "robots: robots.txt answers 503: nothing may be fetched", site("4"): "ignore: x",
         site("5"): "dead-host: given up after 3 failures, the last one refused: no",
+        site("6"): "private-address: 10.0.0.1 is a private address",
     }  # fmt: skip
     job = tracker(*reasons)
     for url, reason in reasons.items():
         job.finish(job.take(url), status=0, error=reason, refused=reason)
     assert job.frontier.settle(5) == JobState.FINISHED
-    job.settings["robots"] = robots
-    assert rounds.any_to_revive(job.db, job.job_id, Settings(**job.settings))
+    job.settings |= {"robots": robots, "allow_private": not robots}
+    assert rounds.any_to_revive(job.db, job.job_id, Settings(**job.settings)) is not robots
     job.reopen()
-    assert jobs.load_job(job.db, job.job_id).state == JobState.ACTIVE
-    expected = {site("3"), site("5")} | ({ONE} if not robots else set())
+    assert jobs.load_job(job.db, job.job_id).state == (JobState.FINISHED if robots else JobState.ACTIVE)
+    expected = set() if robots else {ONE, site("3"), site("6")}
     assert {url for url, state in job.states().items() if state == "READY"} == expected
     assert {claim.url for claim in job.claim()} == expected
 
 
-def test_a_page_of_a_list_that_a_dead_host_failed_waits_again(tracker):
+def test_a_page_that_failed_with_its_host_waits_again_only_when_that_is_asked_for(tracker):
     job = tracker(ONE, rounds=0)
     job.finish(job.take(ONE), status=0, error="dead-host: given up after 3 failures", done=True)
-    assert job.sums()[:2] == (0, 1)
+    job.reopen()
+    assert (job.sums()[:2], job.claim()) == ((0, 1), [])
+    rounds.try_failed_again(job.db, job.job_id, 3)
     job.reopen()
     assert job.sums()[:2] == (0, 0)
     assert [claim.attempt for claim in job.claim()] == [2]
+
+
+def test_a_job_without_any_answer_has_no_later_round(tracker):
+    job = tracker(ONE, tries=2, rounds=2)
+    job.finish(job.take(ONE), done=False, **GONE)
+    assert job.take(ONE, now=1_000).last_round
+    job.frontier.hosts.note_answered(job.page(ONE)["host_id"], "https://a.example:8443/")
+    job.reopen()
+    assert job.take(ONE, now=1_000).last_round, "that was not kept"
+    job.frontier.hosts.note_answered(job.page(ONE)["host_id"], "https://a.example:8443/")
+    job.frontier.hosts.keep_rest()
+    job.reopen()
+    assert not job.take(ONE, now=1_000).last_round
 
 
 def test_a_round_is_found_by_its_index(tmp_path: Path) -> None:

@@ -125,6 +125,8 @@ def test_garbage_is_refused_and_changes_nothing(fleet: Fleet) -> None:
         FinishCall(job=job, pages=[good, good]),
         FinishCall(job=job, urls=[(b"k" * 16, TWO)]),
         FinishCall(job=job, hosts={"a.example": HostFacts(wait_ms=1 << 40)}),
+        FinishCall(job=job, hosts={"a.example": HostFacts(rests={"http://a.example": 1 << 40})}),
+        FinishCall(job=job, hosts={"a.example": HostFacts(rests={"http://a.example" + "x" * (1 << 16): 1})}),
         FinishCall(job=job, robots={"https://a.example": RobotsFile(200, "", -1)}),
     ):
         with pytest.raises(UsageError):
@@ -199,6 +201,23 @@ def test_a_host_with_a_gap_or_a_back_off_belongs_to_one(fleet: Fleet) -> None:
     [part] = fleet.asked("p", 500).jobs
     assert (part.gaps, len(part.claims)) == ({"a.example": 2_000}, 30), "as many as a lease has room for"
     assert fleet.asked("q", 5).jobs == []
+
+
+def test_pages_of_an_origin_that_rests_go_to_nobody_and_those_of_others_do(fleet: Fleet) -> None:
+    other = [f"http://a.example:81/{n}" for n in range(3)]
+    job = fleet.job(START, *other, ONE, TWO)
+    fleet.pipeline("p")
+    fleet.pipeline("q")
+    held = fleet.claim("p", 2)
+    assert [claim.url for _, claim in held] == [START, other[0]]
+    fleet.release(held[1:])
+    facts = {"a.example": HostFacts(answered="https", rests={"http://a.example:81": 5_000})}
+    fleet.send(job, finish_batch([finished(held[0][1])]), hosts=facts)
+    assert fleet.urls("p", 1) == [ONE]
+    assert fleet.urls("q") == [TWO]
+    assert fleet.urls("p") == []
+    fleet.serve(6_000)
+    assert fleet.urls("p") == other
 
 
 def test_what_nobody_asks_any_more_is_asked_back(fleet: Fleet) -> None:

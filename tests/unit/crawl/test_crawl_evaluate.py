@@ -237,7 +237,7 @@ def test_links_are_taken_from_the_last_try_only():
     assert harvested(status="503 Busy", last_try=True).context.outlinks == lines(IMAGE, NEXT)
 
 
-@pytest.mark.parametrize(("code", "again"), [("reset", True), ("cut", True), ("protocol", False), ("too-large", False)])
+@pytest.mark.parametrize(("code", "again"), [("reset", True), ("cut", True), ("protocol", True), ("too-large", False)])
 def test_failures_that_are_tried_again(code, again):
     failure = Failure(code, "why")
     assert harvested(b"", failure=failure, no_head=True).done is not again

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.pages import claim
 
-from muniment.crawl.worker.held_pages import HeldPages
+from muniment.crawl.worker.hosts.held_pages import HeldPages
 from muniment.fetch.permits import Permits
 from muniment.model.host import HostTerms
 from muniment.settings.option_table import DelayRange
 
 A, B = "a.example", "b.example"
+A_PAGE, B_PAGE = f"https://{A}/0", f"https://{B}/0"
 
 
 def holding(inflight=100, delay=(0, 0), **hosts):
@@ -173,7 +174,8 @@ def test_terms_of_a_host_that_is_not_here_change_nothing():
     permits = Permits(6)
     made = HeldPages(100, DelayRange(), permits)
     assert not made.treat(HostTerms(A, 3, 1_000, 60_000, {f"https://{A}": "dead-host: gone"}))
-    assert (made.permits(A), made.gap_ms(A), made.is_left_alone(A), made.dead, len(permits)) == (0, 0, False, {}, 0)
+    known = made.permits(A), made.gap_ms(A), made.is_left_alone(A, A_PAGE), made.dead, len(permits)
+    assert known == (0, 0, False, {}, 0)
 
 
 def test_a_guest_has_one_connection_where_the_host_has_no_permits():
@@ -207,7 +209,7 @@ def test_what_is_dead_is_known_while_its_host_is_here():
 
 def test_without_a_delay_nothing_waits():
     made = holding(a=(3, 3))
-    assert [made.start(A) for _ in start(made)] == [True, True, True]
+    assert [made.start(A, A_PAGE) for _ in start(made)] == [True, True, True]
     assert made.wait(A) <= 0
 
 
@@ -215,17 +217,18 @@ def test_with_a_delay_one_lane_begins_at_a_time_and_its_request_sets_the_clock()
     made = holding(delay=(1_000, 1_000), a=(5, 5))
     assert made.startable() == [A]
     assert made.take(A)
-    assert made.start(A)
+    assert made.start(A, A_PAGE)
     assert 0.9 < made.wait(A) <= 1.0
-    assert (made.startable(), made.take(A), made.start(A)) == ([], None, False)
+    assert (made.startable(), made.take(A), made.start(A, A_PAGE)) == ([], None, False)
 
 
 def test_a_delay_is_drawn_between_its_bounds(monkeypatch):
     now, starts = [1000.0], []
-    monkeypatch.setattr("muniment.crawl.worker.held_pages.monotonic", lambda: now[0])
+    for module in ("held_pages", "held_host"):
+        monkeypatch.setattr(f"muniment.crawl.worker.hosts.{module}.monotonic", lambda: now[0])
     made = holding(delay=(100, 300), a=(50, 50))
     for _ in range(50):
-        assert made.start(A)
+        assert made.start(A, A_PAGE)
         starts.append(now[0])
         now[0] += made.wait(A)
     gaps = [later - earlier for earlier, later in pairwise(starts)]
@@ -235,15 +238,15 @@ def test_a_delay_is_drawn_between_its_bounds(monkeypatch):
 
 def test_hosts_do_not_wait_for_each_other():
     made = holding(delay=(5_000, 5_000), a=(1, 1), b=(1, 1))
-    assert [made.start(host) for host in (A, B) if made.take(host)] == [True, True]
+    assert [made.start(host, page) for host, page in ((A, A_PAGE), (B, B_PAGE)) if made.take(host)] == [True, True]
 
 
 def test_a_crawl_delay_counts_from_the_last_request():
     made = holding(a=(3, 3))
     start(made)
-    assert made.start(A)
+    assert made.start(A, A_PAGE)
     made.treat(HostTerms(A, 3, 60_000))
-    assert (made.gap_ms(A), made.start(A)) == (60_000, False)
+    assert (made.gap_ms(A), made.start(A, A_PAGE)) == (60_000, False)
     assert 59 < made.wait(A) <= 60
     made.add([], [HostTerms(A, 3, 2_000)])
     assert 1.9 < made.wait(A) <= 2, "claims bring the terms, too"
@@ -255,7 +258,7 @@ def test_the_delay_is_kept_when_a_host_was_idle_and_forgotten_in_between():
     """Its connection was closed at once, its permit given back; then the tracker brought another page."""
     made = holding(delay=(60_000, 60_000), a=(1, 1))
     start(made)
-    assert made.start(A)
+    assert made.start(A, A_PAGE)
     made.landed(A)
     made.acknowledged(A)
     assert made.give_back_permits() == {}, "its permit would go to a worker that does not know of the delay"
@@ -270,15 +273,15 @@ def test_a_host_that_waits_gives_its_pages_back_and_starts_nothing():
     assert made.give_back_left() == []
     made.treat(HostTerms(A, 2, wait_ms=60_000))
     assert [page.url[-1] for page in made.give_back_left()] == ["1", "2", "3", "4"]
-    assert (made.queued, made.is_left_alone(A), made.is_left_alone(B)) == (1, True, False)
-    assert not made.start(A), "what was taken may not be sent either"
+    assert (made.queued, made.is_left_alone(A, A_PAGE), made.is_left_alone(B, B_PAGE)) == (1, True, False)
+    assert not made.start(A, A_PAGE), "what was taken may not be sent either"
     made.put_back(taken)
     assert (made.running, made.queued, made.startable()) == (0, 1, [B])
     made.treat(HostTerms(A, 2))
     assert made.give_back_left() == [taken], "what was left goes back, though the wait has ended since"
     made.add([taken])
     assert made.take(A) is taken
-    assert made.start(A)
+    assert made.start(A, A_PAGE)
 
 
 def test_what_a_worker_has_seen_itself_counts_until_the_orchestrator_has_answered():
@@ -292,13 +295,13 @@ def test_what_a_worker_has_seen_itself_counts_until_the_orchestrator_has_answere
     made.treat(HostTerms(A, 1, wait_ms=90_000))
     assert 89 < made.wait(A) <= 90
     made.treat(HostTerms(A, 1), answer=True)
-    assert (made.is_left_alone(A), made.give_back_left() != []) == (False, True)
+    assert (made.is_left_alone(A, A_PAGE), made.give_back_left() != []) == (False, True)
 
 
 def test_a_host_that_is_not_here_may_be_left_alone():
     made = holding()
     made.leave_alone(A, 60)
-    assert (made.give_back_left(), made.is_left_alone(A)) == ([], False)
+    assert (made.give_back_left(), made.is_left_alone(A, A_PAGE)) == ([], False)
 
 
 @given(st.lists(st.sampled_from(["add", "permit", "take", "land", "ack", "give back"]).flatmap(
@@ -340,7 +343,7 @@ def test_counts_agree_and_bounds_hold_in_any_order(deeds):
 def test_another_pace_begins_with_a_whole_gap_from_now():
     made = holding(delay=(60_000, 60_000), a=(9, 3))
     made.take(A)
-    assert made.start(A)
+    assert made.start(A, A_PAGE)
     assert 59 < made.wait(A) <= 60
     made.set_delay(DelayRange(2_000, 2_000))
     assert 1.9 < made.wait(A) <= 2
@@ -376,3 +379,46 @@ def test_over_all_hosts_too_there_is_an_end_to_what_waits_for_the_tracker():
     for name in landed[:30]:
         made.acknowledged(name)
     assert len(made.startable()) == 100
+
+
+OTHER = f"http://{A}:81"
+
+
+def mixed():
+    """A host of two origins, of which the worker has three pages each."""
+    made = HeldPages(100, DelayRange(), Permits(6))
+    urls = [f"{origin}/{n}" for n in range(3) for origin in (f"https://{A}", OTHER)]
+    made.add([claim(url, n) for n, url in enumerate(urls)], [HostTerms(A, 6)])
+    return made
+
+
+def test_pages_of_an_origin_that_is_left_alone_go_back_and_those_of_the_others_start():
+    made = mixed()
+    assert not made.treat(HostTerms(A, 6, rests={OTHER: 60_000}))
+    assert [one.url for one in made.give_back_left()] == [f"{OTHER}/{n}" for n in range(3)]
+    assert [one.url for one in start(made)] == [f"https://{A}/{n}" for n in range(3)]
+    assert (made.queued, made.start(A, f"{OTHER}/0"), made.start(A, A_PAGE)) == (0, False, True)
+    made.add([claim(f"{OTHER}/9", 9)])
+    assert [one.url for one in made.give_back_left()] == [f"{OTHER}/9"], "it crossed the word on the wire"
+    made.treat(HostTerms(A, 6))
+    assert made.start(A, f"{OTHER}/0")
+
+
+def test_a_page_of_such_an_origin_that_was_taken_goes_back_too():
+    made = mixed()
+    _, taken = made.take(A), made.take(A)
+    made.leave_alone(A, 60, OTHER)
+    assert (made.is_left_alone(A, f"{OTHER}/0"), made.is_left_alone(A, A_PAGE)) == (True, False)
+    assert 50 < made.left_alone_for(A, f"{OTHER}/0") <= 60
+    made.give_back_left()
+    made.put_back(taken)
+    assert made.give_back_left() == [taken]
+
+
+def test_what_a_worker_has_seen_of_an_origin_counts_until_the_orchestrator_has_answered():
+    made = mixed()
+    made.leave_alone(A, 60, OTHER)
+    made.treat(HostTerms(A, 6))
+    assert made.is_left_alone(A, f"{OTHER}/0"), "this was sent before the news came"
+    made.treat(HostTerms(A, 6), answer=True)
+    assert not made.is_left_alone(A, f"{OTHER}/0")

@@ -10,8 +10,8 @@ import pytest
 
 from muniment.clock import now_ms
 from muniment.crawl.protocol import RobotsReply
-from muniment.crawl.worker import robots as module
-from muniment.crawl.worker.robots import Robots
+from muniment.crawl.worker.hosts import robots as module
+from muniment.crawl.worker.hosts.robots import Robots
 from muniment.fetch.client import unreached
 from muniment.model.failure import Failure
 from muniment.rules.robots.rules import RobotsRules

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import structs
 from tests.support.pages import claim, finished
 
+from muniment.clock import steady_ms
 from muniment.model.capture import EarlierCapture
 from muniment.model.host import HostRecord, HostWaits
 from muniment.model.network.sessions import FinishAnswer, FinishCall, JobPages, JobRules, SessionJob, claim_object
@@ -222,5 +223,26 @@ def test_a_full_disk_and_a_stop_leave_nothing_here() -> None:
         queue.give_back(all_of_it=False)
         queue.take(pages_of(4))
         assert await handed_out(queue, 9) == [4]
+
+    with_queue(use)
+
+
+def test_pages_of_an_origin_that_rests_stay_in_stock_or_go_back_when_it_rests_for_long() -> None:
+    async def use(queue: PipelineQueue, link: _Link) -> None:
+        queue.take(pages_of(1, 2, 3))
+        other = structs.replace(one(4), url="https://a.example/4")
+        queue.take(structs.replace(pages_of(), claims=[claim_object(other)]))
+        without = {5: ["http://a.example/"]}
+        claims = (await queue.claim(ClaimRequest(1, [(5, 9)], 0, [], without))).claims
+        assert [claim.page_id for claim in claims] == [4]
+        now = steady_ms()
+        for wait, back in ((3_000, []), (60_000, [1, 2, 3])):
+            resting = HostRecord(5, "https", HostWaits(), {"http://a.example": now + wait})
+            await queue.keep_hosts([resting], {})
+            await queue.drained()
+            assert [page for claims, _ in link.released for page, _ in claims] == back
+            facts = link.finished[-1].hosts["a.example"]
+            assert (facts.wait_ms, facts.rests.keys()) == (0, {"http://a.example"})
+            assert wait - 2_000 < facts.rests["http://a.example"] <= wait
 
     with_queue(use)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
+from tests.support.pages import claim
 
 from muniment.model.failure import FAILURE_CODES, Failure
-from muniment.rules.retry import ASKS_AGAIN, is_failed, retryable, wait_ms
+from muniment.rules.retry import ASKS_AGAIN, is_failed, is_last, retryable, wait_ms
 
 TRIES = 1_000_000
 AGAIN = {408, 425, 429, *range(500, 600)} - {501, 505}
 BY_CHANCE = {
     "dns", "refused", "unreachable", "reset", "tls", "timeout-connect", "timeout-header", "timeout-body", "cut",
-    "browser",
+    "browser", "protocol",
 }  # fmt: skip
 
 
@@ -46,6 +49,27 @@ def test_a_failure_decides_whatever_the_status():
 
 def test_the_waits_of_three_tries_add_up_to_at_most_15_seconds():
     assert sum(wait_ms(attempt, 3, 0.999_999) for attempt in (1, 2)) <= 15_000
+
+
+def test_a_script_that_threw_throws_again():
+    assert not retryable(200, Failure("browser", "custom_js: Error: no"))
+    assert retryable(200, Failure("browser", "hung"))
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "answered", "later"),
+    [
+        (500, None, False, True), (200, "cut", False, True), (0, "tls", False, True),
+        (0, "refused", False, False), (0, "unreachable", False, False), (0, "timeout-connect", False, False),
+        (0, "reset", False, False), (0, "reset", True, True), (0, "dns", False, False),
+        (0, "protocol", True, False), (200, "protocol", True, False), (200, "browser", True, False),
+    ],
+)  # fmt: skip
+def test_what_gets_later_rounds_after_its_last_try(status, code, answered, later):
+    failure = Failure(code, "why") if code else None
+    last = structs.replace(claim(), last_try=True, last_round=False, answered=answered)
+    assert is_last(last, status, failure) is not later
+    assert not is_last(structs.replace(last, last_try=False), status, failure)
 
 
 @given(st.integers(1, 10_000), st.floats(0, 1, exclude_max=True))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 __all__ = ["HostPlan", "HostPlans"]
 
+_AGAIN_MS, _MOST_DOUBLED = 250, 7
+"""When a host is looked at again, and how often this time is doubled."""
+
 
 class HostPlan:
     """Pages and permits of one host."""
 
     __slots__ = (
-        "alarm", "gap_ms", "grant", "granted", "held", "hold_until", "host_id", "later_until", "limit", "name", "owner",
-        "pending", "slow_ms", "told", "wake_at",
+        "alarm", "gap_ms", "grant", "granted", "held", "hold_until", "host_id", "later_until", "limit", "looks", "name",
+        "owner", "pending", "slow_ms", "told", "wake_at",
     )  # fmt: skip
 
     def __init__(self, host_id: int, name: str) -> None:
@@ -23,6 +26,8 @@ class HostPlan:
         self.gap_ms = self.slow_ms = self.hold_until = 0
         self.pending = 0
         self.wake_at = 0
+        # how often it was found since that it had no page but those of origins that are left alone
+        self.looks = 0
         # when it is offered again without another cause; 0 for never
         self.alarm = 0
         # until when others go first, for which it has an alarm of its own; 0 when they do not
@@ -33,6 +38,21 @@ class HostPlan:
         self.granted: dict[int, int] = {}
         self.told: dict[int, int] = {}
         self.held: dict[int, int] = {}
+
+    def look_now(self, *, only_again: bool = False) -> None:
+        """There may be pages for which there were none a moment ago; `only_again`: if it is looked at less often."""
+        if self.looks or not only_again:
+            self.wake_at = self.looks = 0
+
+    def look_again(self, now: int, rest_until: int) -> None:
+        """Fewer pages were due than wait: look shortly, and less and less often while none of another origin comes.
+
+        `rest_until` is when the first of its origins that rest may be asked, 0 when none does.
+        """
+        self.wake_at = now + _AGAIN_MS
+        if rest_until:
+            self.looks += 1
+            self.wake_at = min(rest_until, now + (_AGAIN_MS << min(self.looks, _MOST_DOUBLED)))
 
     @property
     def busy(self) -> bool:

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from muniment.crawl import protocol
 from muniment.crawl.orchestrator.concurrency import Concurrency
-from muniment.crawl.orchestrator.host_policy import HostPolicy
+from muniment.crawl.orchestrator.hosts.policy import HostPolicy
 from muniment.crawl.orchestrator.limits import Limits
 from muniment.crawl.orchestrator.queue_client import QueueClient
 from muniment.crawl.orchestrator.rounds import GiveUp

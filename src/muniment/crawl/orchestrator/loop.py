@@ -19,7 +19,7 @@ from muniment.clock import steadied, steady_ms
 from muniment.crawl import protocol
 from muniment.crawl.orchestrator.concurrency import Concurrency
 from muniment.crawl.orchestrator.control_server import ControlServer
-from muniment.crawl.orchestrator.host_policy import HostPolicy
+from muniment.crawl.orchestrator.hosts.policy import HostPolicy
 from muniment.crawl.orchestrator.limits import DiskSpace, Limits
 from muniment.crawl.orchestrator.live_settings import FAILED, LiveSettings
 from muniment.crawl.orchestrator.ordered_tasks import OrderedTasks
@@ -63,7 +63,7 @@ class Orchestrator:
         self._tasks = OrderedTasks(self._give_up)
         self._workers = Workers(launch, self._received, self._tasks.in_turn(self._worker_ended))
         self.recording_channel, tell = self._workers.recording_channel, self._workers.send
-        self._hosts = HostPolicy(queue, self._schedule, events, tell)
+        self._hosts = HostPolicy(queue, self._schedule, events, tell, self._workers.holds)
         self._client = QueueClient(queue, PendingIntake(events, self._schedule, self._hosts))
         self._rounds = Rounds(events, self._client.next_round)
         self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
@@ -165,7 +165,7 @@ class Orchestrator:
     async def _tick(self) -> None:
         """Four times a second, and when asked for: the list, more workers, disk space, repairs, pages that came due."""
         self._disk.tick()
-        self._hosts.tick(steady_ms())
+        self._hosts.pauses.tick(steady_ms())
         self._inflight.tick(steady_ms(), self._workers.hosts_held)
         if given_up := await self._patience.tick(steady_ms(), self._workers.pages_held()):
             self._end(RunOutcome(3, given_up))
@@ -293,15 +293,13 @@ class Orchestrator:
         """Keep a worker at hand; False when there will be none."""
         if self._error is None and not self._killed:
             try:
-                self._hosts.tick(steady_ms())
+                self._hosts.pauses.tick(steady_ms())
                 await self._client.keep_permits(self._schedule.take_freed())
                 if not self._workers.staying:
                     await self._workers.hire()
             except MunimentError as error:
                 self._give_up(error)
         return self._error is None and not self._killed
-
-    # -- pages
 
     async def _serve(self) -> None:
         await self._client.keep_permits(self._schedule.take_freed())
@@ -319,10 +317,12 @@ class Orchestrator:
         picked = self._schedule.pick(worker.number, self._hosts.most(most, now), now, len(worker.held))
         if not picked:
             return
-        claimed = await self._client.claim(picked, now, self._hosts.known.take_news())
+        without = self._hosts.turns.without(picked, now)
+        claimed = await self._client.claim(picked, now, self._hosts.known.take_news(), without)
         got = Counter(claim.host_id for claim in claimed.claims)
         for host_id, asked in picked:
-            self._schedule.claimed(worker.number, host_id, got[host_id], asked, now)
+            rest_until = self._hosts.states.rest_until(host_id, now)
+            self._schedule.claimed(worker.number, host_id, got[host_id], asked, now, rest_until)
         if claimed.claims:
             await self._delivery(worker, claimed, self._hosts.updates.terms(worker.number, got, now))
 
@@ -330,14 +330,14 @@ class Orchestrator:
         """Send a worker its pages; pages that may not go beside others go back, and the question stays open for it."""
         out, back = self._deaths.sift(self._hosts.judged(claimed.claims), idle=not worker.held)
         worker.take(claimed.claims)
+        out, beside = self._hosts.turns.sift(out, steady_ms())
         if out:
             worker.wants = 0
             worker.send(protocol.ClaimedPages(out, terms, claimed.cookies, claimed.more_cookies))
-        await self._release(worker, [(claim.page_id, claim.claim_id) for claim in back])
+        await self._release(worker, [(claim.page_id, claim.claim_id) for claim in (*back, *beside)])
 
     async def _finish(self, worker: WorkerHandle, message: protocol.Finish) -> None:
         batch, spared = self._hosts.spare(message.batch, worker.held)
-        self._hosts.stuck(worker.held[page].host_id for page, _ in spared if page in worker.held)
         await self._release(worker, spared)
         held = worker.held
         self._events.prepare(lambda: page_events((held[p.page_id], p) for p in batch.pages if p.page_id in held))
@@ -393,7 +393,7 @@ class Orchestrator:
             in_flight=self._workers.pages_held(),
             workers=len(self._workers.members),
             note=self._disk.note or self._limits.note or self._hosts.note() or self._rounds.note(),
-            waiting=[WaitingHost(*one) for one in self._hosts.waited() if one[2] > steady_ms()],
+            waiting=[WaitingHost(*one) for one in self._hosts.pauses.waited() if one[2] > steady_ms()],
             ending=self._stopping,
             tabs=self.rendering.tabs,
             more=self._seed_feed is not None and self._seed_feed.waiting,

@@ -8,7 +8,7 @@ from typing import Any
 
 from muniment.clock import now_ms, steady_ms
 from muniment.crawl import protocol
-from muniment.crawl.orchestrator.host_policy import HostPolicy
+from muniment.crawl.orchestrator.hosts.policy import HostPolicy
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.ports import Events, Queue
 from muniment.model.capture import Capture
@@ -59,9 +59,14 @@ class QueueClient:
             case protocol.AskIgnored(url, depth, number=n):
                 return protocol.IgnoredReply(await self._queue.ignored(url, depth), number=n)
 
-    async def claim(self, wanted: list[tuple[int, int]], now: int, news: list[HostRecord]) -> ClaimOutcome:
-        """Have pages handed out of (host number, most); `news` are the records of hosts that changed."""
-        outcome = await self._queue.claim(ClaimRequest(next(self._asks), wanted, now, news))
+    async def claim(
+        self, wanted: list[tuple[int, int]], now: int, news: list[HostRecord], without: dict[int, list[str]]
+    ) -> ClaimOutcome:
+        """Have pages handed out of (host number, most); `news` are the records of hosts that changed.
+
+        `without` says how the URLs of hosts begin of which none is handed out.
+        """
+        outcome = await self._queue.claim(ClaimRequest(next(self._asks), wanted, now, news, without))
         self.take_in(outcome.changes)
         return outcome
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 
 from muniment.clock import iso_ms, steady_ms
-from muniment.crawl.orchestrator.host_policy import HostPolicy
+from muniment.crawl.orchestrator.hosts.policy import HostPolicy
 from muniment.crawl.ports import Events
 from muniment.model.event import PauseEvent
 from muniment.model.queue import QueueChanges
@@ -76,15 +76,15 @@ class GiveUp:
         if now - self._since >= self.give_up_after * 1000:
             return f"gave up waiting for {self._named()} after {self.give_up_after:g} s"
         if now - self._since >= _SAID_AFTER_MS:
-            self._hosts.tell_wait(now)
+            self._hosts.pauses.tell_first(now)
             if not (held or self._hosts.lost):
-                await self._rounds.begin(self._hosts.waited_ids())
+                await self._rounds.begin(self._hosts.pauses.host_ids())
         return ""
 
     def _named(self) -> str:
         if self._hosts.lost:
             return self._hosts.note().removeprefix("waiting for ")
-        waiting = self._hosts.waited()
+        waiting = self._hosts.pauses.waited()
         if not waiting:
             return "hosts"
         host, why, _ = waiting[0]

@@ -2,7 +2,7 @@
 
 A permit is a connection. Without a delay a host's permits are divided evenly, so that one site uses all cores; with a
 delay, or with fewer permits than workers, a host belongs to one worker. How many permits a host has at the moment, and
-until when it gets no requests, is decided by `host_policy`.
+until when it gets no requests, is decided by `hosts.policy`.
 
 Each worker has a queue of hosts that may have something for it (`rules.host_rotation`). Any change that may help offers
 the host again: a pick drops a host that has nothing, so that hosts which wait, are full or have ended cost nothing
@@ -66,7 +66,7 @@ class Schedule:
         """Pages of a host wait to be claimed; with `due_at`, none of these before then."""
         plan = self._plans.make(host_id, name)
         if not plan.pending or due_at < plan.wake_at:
-            plan.wake_at = due_at
+            plan.wake_at, plan.looks = due_at, 0
         self._count(plan, pages)
         self._note(plan)
         self._offer(plan)
@@ -134,10 +134,11 @@ class Schedule:
         self._offer(plan)
 
     def rejoin(self, host_id: int) -> None:
-        """A host has answered: others no longer go before it."""
+        """Others no longer go before a host, and it may have pages for which there were none a moment ago."""
         plan = self._plans[host_id]
-        if plan.later_until:
-            plan.later_until = 0
+        plan.later_until = 0
+        if plan.pending:
+            plan.look_now()
             self._offer(plan)
 
     def set_most(self, host_id: int, most: int) -> dict[int, list[int]]:
@@ -344,16 +345,16 @@ class Schedule:
         whole, rest = divmod(most, workers)
         return whole + (self._workers.index(worker) < rest)
 
-    def claimed(self, worker: int, host_id: int, pages: int, asked: int, now: int) -> None:
+    def claimed(self, worker: int, host_id: int, pages: int, asked: int, now: int, rest_until: int = 0) -> None:
         """Pages of a host went to a worker, with permits.
 
-        Fewer than asked means that the rest waits for its retry; the host is checked again shortly.
+        Fewer than asked means that the rest waits for its retry, or for `rest_until` with its origin.
         """
         plan = self._plans[host_id]
         self._count(plan, -pages)
         plan.held[worker] = plan.held.get(worker, 0) + pages
         if pages < asked and plan.pending:
-            plan.wake_at = now + 250
+            plan.look_again(now, rest_until)
             self._offer(plan)
         if pages:
             plan.told[worker] = self._grantable(plan, worker)
@@ -373,6 +374,7 @@ class Schedule:
         plan = self._plans[host_id]
         plan.held[worker] = plan.held.get(worker, pages) - pages
         self._note(plan)
+        plan.look_now(only_again=True)
         if plan.pending and worker in self._queues:
             self._enqueue(worker, plan)
 

@@ -263,6 +263,10 @@ class Workers:
         """Pages that workers hold."""
         return sum(len(member.held) for member in self.members.values())
 
+    def holds(self, page_id: int) -> bool:
+        """Whether a worker holds a page."""
+        return any(page_id in member.held for member in self.members.values())
+
     def linked_held(self) -> int:
         """Those of them that are more than requisites."""
         return sum(claim.depth >= 0 for member in self.members.values() for claim in member.held.values())

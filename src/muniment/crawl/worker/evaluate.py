@@ -23,13 +23,16 @@ from muniment.http.referrer import referer
 from muniment.http.user_agent import agent_text, robots_agent
 from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
-from muniment.model.failure import Failure, FailureCode
+from muniment.model.failure import Failure, failure_of
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim, ExchangeRow, PageResult
 from muniment.model.result import Result, ResultKind
 from muniment.model.seed import Prior, in_shard
 from muniment.model.url import resolve, url_key
-from muniment.rules.hosts.politeness import THROTTLED
+from muniment.rules.hosts.failures import BARRED
+from muniment.rules.hosts.politeness import (
+    THROTTLED,
+)
 from muniment.rules.retry import is_last, retryable, wait_ms
 from muniment.rules.robots.directives import directives_for
 from muniment.rules.robots.rules import product_token
@@ -171,14 +174,15 @@ def failed(claim: Claim, failure: Failure, outlinks: Outlinks, policy: ReadPolic
 def turned_away(claim: Claim, reason: str, outlinks: Outlinks, policy: ReadPolicy) -> Page:
     """Why a page must not be asked for at all, as `code: text`.
 
-    It fails, and has its row, in a fetch, when its host died after it had been tried, and when its claim is barred.
+    It fails, and has its row, in a fetch, when its host died after it had been tried, when its claim is barred, and
+    when it is a start page inside a network that may not be reached.
     """
-    code, _, text = reason.partition(": ")
-    if not (policy.listed or claim.barred) and (code != "dead-host" or claim.attempt == 1):
+    code = reason.partition(": ")[0]
+    tried = (code == "dead-host" and claim.attempt > 1) or (code == BARRED and not claim.via)
+    if not (policy.listed or claim.barred or tried):
         return Refusal(claim, reason, True, 0)
-    failure = Failure(msgspec.convert(code, FailureCode), text)
     last = structs.replace(claim, last_try=True, last_round=True, answered=False, free=False)
-    return failed(last, failure, outlinks, policy)
+    return failed(last, failure_of(reason), outlinks, policy)
 
 
 def retry_wait(claim: Claim, tries: int, status: int) -> int:

@@ -8,7 +8,15 @@ from muniment.clock import now_ms
 from muniment.extract.coding import decode
 from muniment.model.exchange import Exchange
 from muniment.model.url import host_of, origin_of, path_of
-from muniment.rules.hosts.politeness import THROTTLED, HostSignal, SignalKind, asked_wait_ms, challenged, kind_of
+from muniment.rules.hosts.failures import BARRED
+from muniment.rules.hosts.politeness import (
+    THROTTLED,
+    HostSignal,
+    SignalKind,
+    asked_wait_ms,
+    challenged,
+    kind_of,
+)
 
 __all__ = ["elsewhere_signal", "page_signal", "robots_signal", "throttled_signal"]
 
@@ -39,12 +47,12 @@ def page_signal(exchange: Exchange) -> HostSignal | None:
 def robots_signal(exchange: Exchange) -> HostSignal | None:
     """The same of a request for robots.txt, whose failure closes the whole origin."""
     signal = page_signal(exchange)
-    if signal is not None and signal.kind in ("unreachable", "offline"):
+    if signal is not None and signal.kind in ("unreachable", "nameless", "barred", "offline"):
         return signal
     failed = exchange.failure is not None or exchange.status >= 500
     if not failed or exchange.status in THROTTLED:
         return signal
-    closed = _signal("closed", exchange)
+    closed = _signal("closed" if exchange.status else "mute", exchange)
     return structs.replace(closed, text=f"robots.txt: {closed.text}")
 
 
@@ -54,12 +62,14 @@ def elsewhere_signal(exchange: Exchange, origin: str) -> HostSignal | None:
         return None
     wait = asked_wait_ms(exchange.header("retry-after"), exchange.header("date"), now_ms())
     text = f"robots.txt on {host_of(exchange.url)}: {exchange.status or exchange.failure}"
-    return HostSignal("closed", text, origin, exchange.started_at // 1000, wait)
+    if exchange.failure is not None and exchange.failure.code == BARRED:
+        return HostSignal("barred", f"{BARRED}: {text}", origin, exchange.started_at // 1000)
+    return HostSignal("closed" if exchange.status else "mute", text, origin, exchange.started_at // 1000, wait)
 
 
 def _signal(kind: SignalKind, exchange: Exchange, wait_ms: int = 0) -> HostSignal:
     failure = exchange.failure
-    unnamed = failure is not None and failure.code == "dns"
+    unnamed = failure is not None and failure.code in ("dns", BARRED)
     return HostSignal(
         kind=kind,
         text=str(exchange.status or failure),

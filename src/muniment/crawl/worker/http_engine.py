@@ -15,9 +15,10 @@ from muniment.crawl import protocol
 from muniment.crawl.pages import Evaluation, Page, Refusal
 from muniment.crawl.worker.evaluate import ReadPolicy, evaluate, failed, turned_away
 from muniment.crawl.worker.host_signals import elsewhere_signal, page_signal, robots_signal, throttled_signal
+from muniment.crawl.worker.hosts.other_scheme import OtherScheme
+from muniment.crawl.worker.hosts.robots import Learnt, Robots
 from muniment.crawl.worker.http_session import HttpSession, Visit
 from muniment.crawl.worker.outlinks import Outlinks
-from muniment.crawl.worker.robots import Learnt, Robots
 from muniment.crawl.worker.services import EngineServices, RefusedRequest
 from muniment.http.credentials import CredentialReach
 from muniment.model.cookie import Cookie
@@ -26,7 +27,10 @@ from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.url import host_of, origin_of, url_key
-from muniment.rules.hosts.politeness import HostSignal
+from muniment.rules.hosts.failures import BARRED, is_nameless
+from muniment.rules.hosts.politeness import (
+    HostSignal,
+)
 from muniment.rules.robots.rules import DISALLOWED, RobotsRules
 from muniment.rules.robots.validity import RobotsAnswer
 from muniment.rules.rule_engine import IGNORED
@@ -67,6 +71,7 @@ class HttpEngine:
             self._fetch_robots, settings.user_agent, self._ask_robots, self._report_robots, self._report_delay
         )
         self._robots = robots if settings.robots else None
+        self._other_scheme = OtherScheme(self._ask_other_scheme)
         self._hook_ports: HookPorts | None = None
         self._need = None if setup.browser is not None else RenderSampling()
         client.when_throttled(lambda exchange: services.signal(host_of(exchange.url), throttled_signal(exchange)))
@@ -78,11 +83,12 @@ class HttpEngine:
         dead = origins and (origins.get(origin_of(claim.url)) or origins.get(claim.host))
         if reason := claim.barred or dead:
             return turned_away(claim, reason, self._outlinks, self._policy)
+        nameless = self._services.held.is_nameless(claim.host)  # as it was before it is asked for
         named = None
         if self._robots is not None:
             rules = self._robots.known(claim.url) or await self._robots.learn(claim.url)
             if not isinstance(rules, RobotsRules):
-                return self._without_rules(claim, rules)
+                return await self._without_rules(claim, rules, nameless=nameless)
             if not rules.allows(claim.url):
                 return turned_away(claim, DISALLOWED, self._outlinks, self._policy)
             named = rules.sitemaps
@@ -91,12 +97,17 @@ class HttpEngine:
         if visit is None:
             return None
         exchange = visit.exchange
+        if exchange.failure is not None and not exchange.head:
+            claim, failure = await self._explained(claim, exchange.failure, nameless=nameless)
+            exchange = structs.replace(exchange, failure=failure)
         if exchange.failure is not None and exchange.failure.code == "disk":
             # not the page's fault: the run stops, and the page waits for a disk with room
             raise body_error(exchange.failure)
         self._services.wire_bytes += len(exchange.head) + exchange.body.length
         if (signal := page_signal(exchange)) is not None:
             self._services.signal(claim.host, signal)
+        if exchange.failure is not None and exchange.failure.code == BARRED:
+            return turned_away(claim, str(exchange.failure), self._outlinks, self._policy)
         if claim.depth >= 0 and self._need is not None:
             self._note_need(exchange, self._need)
         beside = self._beside(claim, named) if self._sitemaps and _has_sitemaps(claim) and exchange.status else ()
@@ -211,18 +222,41 @@ class HttpEngine:
         """The sitemaps of a start page's site, given those that its robots.txt names."""
         return sitemap_places(claim.url, named, no_parent=self._settings.no_parent)
 
-    def _without_rules(self, claim: Claim, answer: RobotsAnswer | None) -> Page | None:
+    async def _without_rules(self, claim: Claim, answer: RobotsAnswer | None, *, nameless: bool) -> Page | None:
         """What becomes of a page whose origin gives no robots.txt: it waits, or fails as without one."""
-        if answer is not None and answer.failure is not None:
-            return failed(claim, answer.failure, self._outlinks, self._policy)
-        self._services.leave_alone(claim.host)
-        return None
+        if answer is None or answer.failure is None:
+            self._services.leave_alone(claim.url)
+            return None
+        if answer.failure.code == BARRED:
+            return turned_away(claim, str(answer.failure), self._outlinks, self._policy)
+        explained = await self._explained(claim, answer.failure, nameless=nameless)
+        return failed(*explained, self._outlinks, self._policy)
+
+    async def _explained(self, claim: Claim, failure: Failure, *, nameless: bool) -> tuple[Claim, Failure]:
+        """A claim and its failure: as that of the last try when its name, once `nameless`, was not found again.
+
+        That of a start page says what else its port speaks.
+        """
+        if nameless and is_nameless(str(failure)):
+            return structs.replace(claim, last_try=True, last_round=True), failure
+        if claim.via or self._policy.listed:
+            return claim, failure
+        return claim, await self._other_scheme.explained(claim.url, failure)
+
+    async def _ask_other_scheme(self, url: str) -> Exchange | None:
+        """A request of its own, which is recorded as any for robots.txt, without cookies and accounts."""
+        host = host_of(url)
+        start = partial(self._services.held.start, host, url)
+        exchange = await self._services.as_guest(url, partial(self._client.fetch_if, url, start))
+        if exchange is not None:
+            self._services.record_robots(exchange)
+        return exchange
 
     async def _fetch_robots(self, url: str, origin: str) -> Exchange | None:
         """A request for the robots.txt of an origin, which is recorded; None when its host may not be asked now."""
         host, services = host_of(url), self._services
         elsewhere = host != host_of(origin)
-        visit = await services.as_guest(host, partial(self._agent.visit, url, host))
+        visit = await services.as_guest(url, partial(self._agent.visit, url, host))
         if visit is None:
             if elsewhere:
                 text = f"robots.txt leads to {host}, which waits"

@@ -51,11 +51,11 @@ class Visit(Struct, frozen=True):
 class HostTurns(Protocol):
     """Says when a host may be asked (`HeldPages`)."""
 
-    def start(self, host: str) -> bool:
-        """Whether a request may go out at this moment; if so, it counts as sent."""
+    def start(self, host: str, url: str) -> bool:
+        """Whether a request for a URL of a host may go out at this moment; if so, it counts as sent."""
 
-    def wait(self, host: str) -> float:
-        """Seconds until one may."""
+    def wait(self, host: str, url: str) -> float:
+        """Seconds until it may."""
 
 
 class _Opened:
@@ -90,14 +90,14 @@ class HttpSession:
         if account is not None:
             return await self._visit_with(account, url, host, cookies, added)
         sent = (*added, *_cookie(cookies)) if added else _cookie(cookies)
-        exchange = await self._client.fetch_if(url, partial(self._turns.start, host), sent)
+        exchange = await self._client.fetch_if(url, partial(self._turns.start, host, url), sent)
         if exchange is None:
             return None
         self._learn(exchange)
         return Visit(exchange, (), digest_of(cookies)) if cookies else Visit(exchange)
 
     async def _visit_with(self, account: Account, url: str, host: str, cookies: str, added: Headers) -> Visit | None:
-        origin, start = origin_of(url), partial(self._turns.start, host)
+        origin, start = origin_of(url), partial(self._turns.start, host, url)
         known = self._opened.get(origin)
         sent = (*added, *_cookie(cookies), *_authorized(known, account, url))
         first = await self._client.fetch_if(url, start, sent)
@@ -161,8 +161,8 @@ class HttpSession:
 
     async def _ask_again(self, url: str, host: str, headers: Headers) -> Exchange:
         while True:
-            await asyncio.sleep(max(0.0, self._turns.wait(host)))
-            exchange = await self._client.fetch_if(url, partial(self._turns.start, host), headers)
+            await asyncio.sleep(max(0.0, self._turns.wait(host, url)))
+            exchange = await self._client.fetch_if(url, partial(self._turns.start, host, url), headers)
             if exchange is not None:
                 return exchange
 

@@ -19,7 +19,7 @@ from muniment.clock import now_ms
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
 from muniment.crawl.ports import Engine
-from muniment.crawl.worker.held_pages import HeldPages
+from muniment.crawl.worker.hosts.held_pages import HeldPages
 from muniment.crawl.worker.recorder import RecordedBatch, Recorder
 from muniment.crawl.worker.services import EngineServices
 from muniment.crawl.worker.task_pool import TaskPool

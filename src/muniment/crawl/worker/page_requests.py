@@ -119,7 +119,7 @@ class PageRequests:
         try:
             if (refusal := await self._judge(request.url, self._owner.depth)) is not None:
                 return refusal
-            start = partial(self._start, host_of(request.url), task)
+            start = partial(self._start, request.url, task)
             if self._owner.engine != "browser" or request.header("authorization"):
                 # hooks, and pages that have their own, are left alone
                 return await self._in_turn(_forwarded(request), start, _HandOn(taker))
@@ -145,8 +145,8 @@ class PageRequests:
             self._accounts.learn_answer(last)
         return last
 
-    def _start(self, host: str, task: asyncio.Task[object]) -> bool:
-        if not self._services.held.start_beside(host):
+    def _start(self, url: str, task: asyncio.Task[object]) -> bool:
+        if not self._services.held.start_beside(host_of(url), url):
             return False
         # from now on its connection can be cut, and what came of it is kept
         self._waiting.discard(task)
@@ -170,7 +170,7 @@ class PageRequests:
         held, until = self._services.held, monotonic() + _PATIENCE_S
         held.enter(host)
         try:
-            while (wait := held.left_alone_for(host)) <= until - monotonic():
+            while (wait := held.left_alone_for(host, asked.url)) <= until - monotonic():
                 if (dead := self._services.dead(asked.url)) is not None:
                     return dead
                 if wait > 0:

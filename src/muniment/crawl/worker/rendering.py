@@ -16,7 +16,7 @@ from muniment.crawl.worker.evaluate import ReadPolicy, retry_wait
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.extract.media_type import media_type
 from muniment.model.exchange import RequestEnded
-from muniment.model.failure import Failure, FailureCode
+from muniment.model.failure import Failure, failure_of
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import LINK_ENTRY, Claim
 from muniment.model.result import PageResource, Result, ResultKind, ResultStatus
@@ -63,9 +63,9 @@ def lost_page(page: Evaluation, fault: BrowserError, page_id: str, policy: ReadP
 
 
 def _failed(page: Evaluation, failure: Failure, policy: ReadPolicy) -> Evaluation:
-    """It is tried again, and is done after the last try."""
+    """It is tried again where that may help, and is done after the last try."""
     status = page.exchange.status
-    done = is_last(page.claim, status, failure)
+    done = not retryable(status, failure) or is_last(page.claim, status, failure)
     wait = 0 if done else retry_wait(page.claim, policy.tries, status)
     return structs.replace(page, failure=failure, done=done, retry_after_ms=wait)
 
@@ -250,9 +250,7 @@ def _is_whole(request: RequestEnded) -> bool:
         return True
     if request.status in (0, _PART):
         return False
-    code, _, text = request.error.partition(": ")
-    failure = Failure(msgspec.convert(code, FailureCode), text) if code else None
-    return not retryable(request.status, failure)
+    return not retryable(request.status, failure_of(request.error) if request.error else None)
 
 
 def _followed(claim: Claim, rendered: RenderedPage) -> Iterator[str]:

@@ -10,16 +10,16 @@ from msgspec import Struct
 
 from muniment.crawl import protocol
 from muniment.crawl.channel import Channel
-from muniment.crawl.worker.held_pages import HeldPages
+from muniment.crawl.worker.hosts.held_pages import HeldPages
 from muniment.crawl.worker.recorder import Recorder
 from muniment.fetch.client import Client
 from muniment.model.capture import PageContext
 from muniment.model.exchange import Exchange
-from muniment.model.failure import Failure
+from muniment.model.failure import Failure, failure_of
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
 from muniment.model.url import host_of, origin_of
-from muniment.rules.hosts.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal, is_of_origin
 
 __all__ = ["EngineServices", "RefusedRequest"]
 
@@ -59,7 +59,7 @@ class EngineServices:
         """Why a URL gets no request: its host is dead, as far as is known here."""
         dead = self.held.dead
         reason = dead and (dead.get(origin_of(url)) or dead.get(host_of(url)))
-        return Failure("dead-host", reason.partition(": ")[2]) if reason else None
+        return failure_of(reason) if reason else None
 
     async def record(self, exchange: Exchange, claim: Claim) -> None:
         """Record an exchange that a page took, before the page; waits while too many are not recorded.
@@ -98,25 +98,28 @@ class EngineServices:
         """Send bad news at once, and act on the worst before the orchestrator answers."""
         self.channel.send(protocol.HostNews(host, signal))
         # the other pages of a host that is away would fail one after the other until the orchestrator has judged
-        away = signal.kind in ("unreachable", "offline") and not self.client.reaches(host)
-        if away or signal.kind in ("throttled", "challenge", "closed"):
-            self.held.leave_alone(host, max(_LEAST_HOLD_S, signal.wait_ms / 1000))
+        away = signal.kind in ("unreachable", "offline", "nameless") and not self.client.reaches(host)
+        if away or signal.kind in ("throttled", "challenge", "closed", "mute"):
+            origin = signal.origin if is_of_origin(signal) else ""
+            self.held.leave_alone(host, max(_LEAST_HOLD_S, signal.wait_ms / 1000), origin)
 
-    def leave_alone(self, host: str) -> None:
-        """Send a host no request for a moment, unless it is left alone anyway."""
-        if not self.held.is_left_alone(host):
-            self.held.leave_alone(host, _LEAST_HOLD_S)
+    def leave_alone(self, url: str) -> None:
+        """Send the origin of a URL no request for a moment, unless it is left alone anyway."""
+        host = host_of(url)
+        if not self.held.is_left_alone(host, url):
+            self.held.leave_alone(host, _LEAST_HOLD_S, origin_of(url))
 
-    async def as_guest(self, host: str, ask: Callable[[], Awaitable[T | None]]) -> T | None:
-        """Ask a host for a URL that is not one of its pages, when it is due; None when it is left alone for some time.
+    async def as_guest(self, url: str, ask: Callable[[], Awaitable[T | None]]) -> T | None:
+        """Ask for a URL that is not one of its host's pages, when it is due; None when that is left alone for long.
 
         `ask` gives None when a request may not go out after all. A host without a permit here is asked over one
         connection, which is then closed.
         """
+        host = host_of(url)
         self.held.enter(host)
         try:
-            while not self.held.is_left_alone(host):
-                await asyncio.sleep(max(0.0, self.held.wait(host)))
+            while not self.held.is_left_alone(host, url):
+                await asyncio.sleep(max(0.0, self.held.wait(host, url)))
                 answer = await ask()
                 if answer is not None:
                     return answer

@@ -188,6 +188,8 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     crawl_delay_ms: int = 0
     answered: str = ""
     """Which of its origins answered, as `http https:8443`."""
+    rests: dict[str, int] = {}
+    """By origin: milliseconds for which nothing is to be asked of it alone."""
 
 
 class FinishCall(Struct, frozen=True, kw_only=True):

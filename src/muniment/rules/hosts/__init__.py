@@ -1,6 +1,6 @@
 """How hosts are treated: what an answer means for its host, and how many requests may be in flight.
 
-`politeness` has back-offs, pauses, Retry-After and Crawl-delay.
+`politeness` has back-offs, pauses, Retry-After and Crawl-delay, `failures` what an error says of its host.
 
-Others import: inflight, job_waits, politeness.
+Others import: failures, inflight, job_waits, politeness.
 """

@@ -11,39 +11,42 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from muniment.model.failure import NO_ROUTE, Failure, FailureCode
+from muniment.model.failure import Failure, FailureCode
+from muniment.rules.hosts.failures import BARRED, SLOW, UNREACHABLE, is_nameless, is_offline
 
 __all__ = [
     "CALM",
     "CHALLENGES",
     "LONGEST_ASKED_MS",
     "LONG_MS",
+    "NAME_AGAIN_MS",
     "THROTTLED",
     "HostSignal",
     "HostState",
     "SignalKind",
     "asked_wait_ms",
     "believable",
-    "blameless",
     "challenged",
     "connections",
+    "counts_towards_death",
     "has_bad_pages",
     "is_asked_for",
     "is_back_off",
-    "is_of_proxy",
-    "is_offline",
+    "is_of_origin",
     "is_proof",
     "is_timeout",
-    "is_unreached",
-    "is_waited_for",
     "judge",
     "kind_of",
     "signal_of",
 ]
 
-SignalKind = Literal["answer", "refused", "throttled", "challenge", "closed", "slow", "unreachable", "offline"]
+SignalKind = Literal[
+    "answer", "refused", "throttled", "challenge", "closed", "mute", "slow", "unreachable", "nameless", "barred",
+    "offline",
+]  # fmt: skip
 """`refused` is a 403, `throttled` 429 and 503, `closed` a robots.txt that forbids all by failing, `slow` a time-out.
 
+`mute`: nothing came for robots.txt. `nameless`: there is no such name. `barred`: its address may not be reached.
 `offline`: the failure is on our side of the network, a proxy that fails or no route.
 """
 
@@ -82,12 +85,15 @@ _GOOD = 10
 """Answers after which a slowed host gets twice the connections again."""
 _PROOF, _PROOF_HEARD = 3, 10
 """Failures, one after the other, that prove an origin dead: on a host that never answered, and on another."""
+NAME_AGAIN_MS = 5_000
+"""A name that was not found is asked for again so much later at the earliest."""
+_CLOCKS_MS = 100
+"""What clocks of a worker and the orchestrator may differ by."""
 
-_UNREACHABLE: frozenset[FailureCode] = frozenset({"dns", "refused", "unreachable", "timeout-connect"})
-_LOST: frozenset[str] = frozenset({"dns", "unreachable", "timeout-connect"})
-_SLOW: frozenset[FailureCode] = frozenset({"timeout-header", "timeout-body"})
 _CHALLENGE_STATUSES = frozenset({202, 403, 405, 429, 503})
 _CHALLENGE_HEADERS = {"cf-mitigated": "challenge", "x-amzn-waf-action": ""}
+
+_OF_ORIGIN: frozenset[SignalKind] = frozenset({"closed", "mute", "slow", "unreachable"})
 
 CHALLENGES: tuple[bytes, ...] = (
     b"/cdn-cgi/challenge-platform/",
@@ -107,7 +113,7 @@ class HostSignal(Struct, frozen=True, array_like=True):
     text: str
     """For people: `429`, `dns: no such name`, …"""
     origin: str
-    """What is dead, if this is proof: scheme, host and port, or for `dns` the name alone."""
+    """What fails, and is dead if this is proof: scheme, host and port, or the name alone where all of it does."""
     asked_at: int
     """When the request began."""
     wait_ms: int = 0
@@ -148,10 +154,24 @@ class HostState(Struct, frozen=True):
 CALM = HostState()
 
 
+def is_of_origin(signal: HostSignal) -> bool:
+    """Whether a signal concerns one origin, and not all that its name stands for: silence and refusal, and no more.
+
+    What a server asks for by 429, 503 or Retry-After, it asks for its host, though it does so for robots.txt.
+    """
+    of_host = signal.kind == "closed" and (signal.wait_ms > 0 or signal.text.isdigit())
+    return signal.kind in _OF_ORIGIN and "://" in signal.origin and not of_host
+
+
+def counts_towards_death(signal: HostSignal) -> bool:
+    """Whether a signal of an origin that never answered is one of those that prove it dead."""
+    return signal.kind in ("unreachable", "mute", "nameless", "barred")
+
+
 def signal_of(status: int, code: FailureCode | None) -> SignalKind:
     """The kind of signal that a status, or the code of a failure, is."""
     if code is not None:
-        return "unreachable" if code in _UNREACHABLE else "slow" if code in _SLOW else "answer"
+        return "unreachable" if code in UNREACHABLE else "slow" if code in SLOW else "answer"
     return "refused" if status == 403 else "throttled" if status in THROTTLED else "answer"
 
 
@@ -159,43 +179,16 @@ def kind_of(status: int, failure: Failure | None) -> SignalKind:
     """The kind of signal that an exchange is by its status and its failure."""
     if failure is not None and is_offline(str(failure)):
         return "offline"
+    if failure is not None and failure.code == BARRED:
+        return "barred"
+    if failure is not None and is_nameless(str(failure)):
+        return "nameless"
     return signal_of(status, failure.code if failure else None)
-
-
-def is_offline(error: str) -> bool:
-    """Whether an error (`code: text`) says that our own way out fails: the proxy does, or there is no route."""
-    return is_of_proxy(error) or _told(error).startswith(NO_ROUTE)
-
-
-def is_of_proxy(error: str) -> bool:
-    """Whether an error says that the proxy itself fails, and not what it answered about a target."""
-    text = _told(error)
-    return text.startswith("proxy: ") and not text.startswith("proxy: answered")
-
-
-def _told(error: str) -> str:
-    return error.partition(": ")[2].removeprefix("robots.txt: ")
-
-
-def is_waited_for(error: str) -> bool:
-    """Whether a page's error says no more than that its host was not reached: one that had answered is waited for."""
-    code, _, text = error.partition(": ")
-    return code in _UNREACHABLE or text.startswith("robots.txt: ")
-
-
-def is_unreached(error: str) -> bool:
-    """Whether a page's error (`code: text`) is one that a lost network explains."""
-    return error.partition(":")[0] in _LOST
-
-
-def blameless(error: str) -> bool:
-    """Whether a page's error is one that a network which is lost explains, though another cause would be likelier."""
-    return error.partition(":")[0] in _LOST | _SLOW
 
 
 def is_timeout(signal: HostSignal) -> bool:
     """Whether the host let the time pass, in connecting or in answering."""
-    return signal.text.startswith("timeout-")
+    return signal.text.removeprefix("robots.txt: ").startswith("timeout-")
 
 
 def challenged(status: int, headers: tuple[tuple[str, str], ...], body: bytes) -> bool:
@@ -313,12 +306,14 @@ def _backed_off(
         bare = 0 if signal.wait_ms else state.bare + 1
         state = structs.replace(state, gap_ms=_grown_gap(state), steady=0, bare=bare)
     state = structs.replace(state, since=now, strikes=strikes, slowed=slowed, good=0)
+    if signal.kind == "nameless":
+        return _held(state, now + NAME_AGAIN_MS + _CLOCKS_MS, signal.text, now)
     # a host that answers on another port, or did a moment ago, is not held up for one failure
     if signal.kind == "slow" or (signal.kind == "unreachable" and state.heard and strikes == 1):
         return state
     if signal.kind == "throttled" and has_bad_pages(state, left):
         return state
-    patient = signal.kind in ("closed", "offline") or (signal.kind == "unreachable" and answered)
+    patient = signal.kind in ("closed", "offline") or (signal.kind in ("unreachable", "mute") and answered)
     longest = _LONGEST_BACK_OFF_MS if patient else _LAST_MS
     wait = int(min(_FIRST_MS << min(strikes - 1, 16), longest) * (0.5 + chance / 2))
     return _held(state, now + wait, signal.text, now)

@@ -73,9 +73,9 @@ class _PlaceOf(FunctionElement[int]):
     inherit_cache = True
 
 
-def place_of(part: bytes, whole: ColumnElement[bytes]) -> ColumnElement[int]:
-    """The position of bytes in other bytes, counted from 1; 0 if absent."""
-    return _PlaceOf(bindparam(None, part, type_=LargeBinary()), whole)
+def place_of(part: bytes | ColumnElement[str], whole: ColumnElement[Any]) -> ColumnElement[int]:
+    """The position of bytes in other bytes, or of a text in another, counted from 1; 0 if absent."""
+    return _PlaceOf(bindparam(None, part, type_=LargeBinary()) if isinstance(part, bytes) else part, whole)
 
 
 @compiles(_PlaceOf, "sqlite")

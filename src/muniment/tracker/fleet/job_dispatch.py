@@ -20,7 +20,7 @@ from muniment.tracker.db.database import Database
 from muniment.tracker.fleet.job_logs import JobLogs
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.job_log import LogRows
-from muniment.tracker.jobs.start_list import list_problem
+from muniment.tracker.jobs.start_list import list_problem, start_problem
 from muniment.tracker.open import load_frontier
 from muniment.tracker.queue.frontier import Frontier
 from muniment.tracker.queue.rejudge import Rejudging
@@ -114,7 +114,8 @@ class JobDispatch:
             allowed = granted(picked)
             drawn.picked.extend(allowed)
             if allowed:
-                batch = self.frontier.claim_within(allowed, now, after + len(drawn.claims))
+                resting = self.frontier.hosts.resting((host for host, _ in allowed), now)
+                batch = self.frontier.claim_within(allowed, now, after + len(drawn.claims), resting)
                 drawn.claims.extend(batch.claims)
                 drawn.left_out.extend(batch.left_out)
         return drawn
@@ -198,6 +199,7 @@ class JobDispatch:
             problem = list_problem(self._db, self.job_id)
             captured = not problem and jobs.any_start_captured(self._db, self.job_id)
             outcome = JobOutcome.COMPLETED if captured else JobOutcome.FAILED
+            problem = problem or ("" if captured else start_problem(self._db, self.job_id))
             jobs.set_outcome(self._db, self.job_id, outcome, problem)
         elif before == JobState.FINISHED:
             jobs.set_outcome(self._db, self.job_id, "")

@@ -171,4 +171,5 @@ def _pause(host: str, waits: HostWaits, now: int) -> LogEntry:
 
 def _record(host_id: int, facts: HostFacts, now: int) -> HostRecord:
     waits = HostWaits(facts.crawl_delay_ms, now + facts.wait_ms if facts.wait_ms else 0, facts.reason, facts.strikes)
-    return HostRecord(host_id, facts.answered, waits)
+    rests = {origin: now + wait for origin, wait in facts.rests.items()}
+    return HostRecord(host_id, facts.answered, waits, rests)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
-from sqlalchemy import Select, bindparam, case, literal_column, or_, select
+from sqlalchemy import Integer, Select, Text, bindparam, case, func, literal_column, or_, select
 from sqlalchemy.sql import FromClause
 
 from muniment.http.referrer import comes_from_nowhere
@@ -20,12 +20,19 @@ from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Scope
 from muniment.rules.worker_deaths import given_up
 from muniment.tracker.db.database import Asked, BatchUpdate, Database, Prepared, Row
+from muniment.tracker.db.statements import place_of
 from muniment.tracker.queue.inheritance import Inheritance, before, first_referrers, inheritances, inherited_from
 from muniment.tracker.schema.attempt_budget import TRIED
 from muniment.tracker.schema.tables import CLAIMED, PENDING, pages, seeds
 from muniment.tracker.stores.hosts import Hosts
 
-__all__ = ["Claims", "told_of_answers"]
+__all__ = ["NO_ORIGINS", "Claims", "LeftAlone", "Wanted", "told_of_answers"]
+
+Wanted = Sequence[tuple[int, int]]
+"""Host numbers, each with the most pages of it."""
+LeftAlone = Mapping[int, Sequence[str]]
+"""By host number: how the URLs of its origins begin that are left alone."""
+NO_ORIGINS: LeftAlone = {}
 
 _parent, _seed = pages.alias("parent"), pages.alias("seed")
 _COLUMNS = (
@@ -36,10 +43,14 @@ _COLUMNS = (
 _WITH_PARENT = pages.outerjoin(_parent, (_parent.c.job_id == pages.c.job_id) & (_parent.c.id == pages.c.via_id))
 _OF_NO_LIST = "", "", "", None
 _REDIRECT = FoundAs.REDIRECT.value
-_NAMES = "job", "host", "now", "never", "most"
+_FIRST_SLASH = place_of(literal_column("'/'", Text()), func.substr(pages.c.url, literal_column("9")))
+"""Of a URL, counted from where its authority begins at the latest, after `https://`: that before its path."""
+_BEGINNING = func.substr(pages.c.url, literal_column("1"), literal_column("8", Integer()) + _FIRST_SLASH)
+"""Of a URL: its origin and a slash."""
 
 
-def _due(statement: Select[Any], source: FromClause) -> Prepared:
+def _due(statement: Select[Any], source: FromClause, *, some: bool = False) -> Prepared:
+    """The statement of what is due of a host; with `some`, of those of its origins that are not left alone."""
     due = (
         statement.select_from(source)
         .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"), PENDING)
@@ -49,7 +60,10 @@ def _due(statement: Select[Any], source: FromClause) -> Prepared:
         .limit(bindparam("most"))
         .with_for_update(skip_locked=True, of=pages)
     )
-    return Prepared(due, *_NAMES)
+    if not some:
+        return Prepared(due, "job", "host", "now", "never", "most")
+    left_alone = place_of(_BEGINNING, bindparam("without", type_=Text()))
+    return Prepared(due.where(left_alone == 0), "job", "host", "now", "never", "without", "most")
 
 
 _OF_LIST = select(
@@ -64,6 +78,8 @@ _WITH_LINE = _WITH_LINE.outerjoin(
 )
 _FOUND = _due(select(*_COLUMNS), _WITH_PARENT)
 _LISTED = _due(_OF_LIST, _WITH_LINE)
+_SOME_FOUND = _due(select(*_COLUMNS), _WITH_PARENT, some=True)
+_SOME_LISTED = _due(_OF_LIST, _WITH_LINE, some=True)
 
 
 def _held(due: Select[Any], source: FromClause) -> Prepared:
@@ -93,6 +109,7 @@ class Claims:
     def __init__(self, db: Database, job_id: int, scope: Scope, rounds: int) -> None:
         self._db, self._job_id, self._scope, self._rounds = db, job_id, scope, rounds
         self._statement = _LISTED if scope.listed else _FOUND
+        self._some = _SOME_LISTED if scope.listed else _SOME_FOUND
         self._again = _LISTED_AGAIN if scope.listed else _FOUND_AGAIN
         self._number = 0
         self._referrers: dict[int, str] = {}
@@ -102,13 +119,19 @@ class Claims:
         """Number the claims that follow, all alike: the first number after a given one, or after the last."""
         self._number = (self._number if after is None else after) + 1
 
-    def asked(self, wanted: Sequence[tuple[int, int]], now: int) -> list[Asked]:
+    def asked(self, wanted: Wanted, now: int, without: LeftAlone = NO_ORIGINS) -> list[Asked]:
         """The first pages that are due of each (host number, most): id, URL, version of the rules, what `claim` takes.
 
-        PostgreSQL locks them and leaves out those that another session has locked.
+        None of a host has a URL that begins as one of `without`. PostgreSQL locks them and leaves out those that
+        another session has locked.
         """
         never = now + LONGEST_WAIT_MS
-        return [(self._statement, (self._job_id, host_id, now, never, most)) for host_id, most in wanted]
+        return [
+            (self._some, (self._job_id, host_id, now, never, " ".join(without[host_id]), most))
+            if host_id in without
+            else (self._statement, (self._job_id, host_id, now, never, most))
+            for host_id, most in wanted
+        ]
 
     def trace(self, due: Sequence[Sequence[Row]], ruleset: Ruleset) -> None:
         """Look up where the chains of redirects began that led to pages which are due, and what rules say of others."""
@@ -193,7 +216,7 @@ class Claims:
 
 
 def told_of_answers(claim: Claim, hosts: Hosts) -> Claim:
-    """The claim of a last try, which says whether its origin has answered."""
+    """The claim of a last try, which says whether its origin has answered; in a job without any answer it is final."""
     if hosts.has_answered(claim.host_id, claim.url):
         return structs.replace(claim, answered=True)
-    return claim
+    return claim if hosts.any_answered else structs.replace(claim, last_round=True)

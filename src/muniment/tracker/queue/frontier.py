@@ -26,7 +26,7 @@ from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Row
 from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import any_stashed, load_job, settle
 from muniment.tracker.queue.admission import Admission
-from muniment.tracker.queue.claims import Claims, told_of_answers
+from muniment.tracker.queue.claims import NO_ORIGINS, Claims, LeftAlone, Wanted, told_of_answers
 from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.queue.inheritance import SHOWN
@@ -169,19 +169,20 @@ class Frontier:
         return [(int(host), int(count)) for host, count in self._db.connection.execute(counted)]
 
     @retrying_transaction
-    def claim(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> DuePages:
+    def claim(self, wanted: Wanted, now: int, after: int | None = None, without: LeftAlone = NO_ORIGINS) -> DuePages:
         """Claim up to `most` pages of each (host number, most) that are due at `now` (Unix ms), in one transaction.
 
         Pages that a newer version of the rules leaves out are skipped instead. All have the first number after `after`;
-        without it, the one after that of the last claims.
+        without it, the one after that of the last claims. `without` says by host how the URLs begin of its origins that
+        are left alone.
         """
         with self._db.transaction():
-            return self.claim_within(wanted, now, after)
+            return self.claim_within(wanted, now, after, without)
 
-    def claim_within(self, wanted: list[tuple[int, int]], now: int, after: int | None = None) -> DuePages:
+    def claim_within(self, wanted: Wanted, now: int, after: int | None, without: LeftAlone) -> DuePages:
         """The same, within the caller's transaction."""
         looks = self.writers.asked()
-        answers = self._db.several([*looks, *self._claims.asked(wanted, now)])
+        answers = self._db.several([*looks, *self._claims.asked(wanted, now, without)])
         self._keep_up(self.writers.seen(answers[: len(looks)]))
         claims: list[Claim] = []
         skipped: list[Row] = []

@@ -94,7 +94,7 @@ class LocalQueue:
     def _claim(self, request: ClaimRequest) -> ClaimOutcome:
         frontier = self._frontier
         self._note(request.hosts)
-        batch = frontier.claim(request.wanted, request.now)
+        batch = frontier.claim(request.wanted, request.now, without=request.without)
         cookies, more = frontier.cookies.some_of(dict.fromkeys(claim.host for claim in batch.claims))
         fewer = {host: -count for host, count in Counter(host for host, _, _ in batch.left_out).items()}
         changes = self._changed(fewer, [(url, reason) for _, url, reason in batch.left_out])

@@ -85,6 +85,7 @@ class Hosts:
         """The same two of `Host.answered`."""
         self.waits: dict[int, HostWaits] = {}
         """By host number; hosts that ask for nothing are left out."""
+        self._rests: dict[int, dict[str, int]] = {}
         self._load()
         db.on_rollback(self._load)
 
@@ -126,6 +127,15 @@ class Hosts:
             self.waits[host_id] = waits
         self._noted[host_id] = waits
 
+    def resting(self, host_ids: Iterable[int], now: int) -> dict[int, list[str]]:
+        """How the URLs begin of origins that are left alone at `now` (Unix ms) though their hosts are not."""
+        found = {}
+        for host_id in host_ids if self._rests else ():
+            rests = self._rests.get(host_id, {})
+            if left := [f"{origin}/" for origin, until in rests.items() if until > now]:
+                found[host_id] = left
+        return found
+
     def keep_noted(self) -> None:
         """Write what was noted, within the caller's transaction."""
         self._written, self._noted = self._noted, {}
@@ -139,6 +149,11 @@ class Hosts:
         """Whether the origin of a URL of a host has answered in this job."""
         name = self.name(host_id)
         return HostRecord(host_id, self._table.answered(host_id)).has_answered(name, url)
+
+    @property
+    def any_answered(self) -> bool:
+        """Whether any host has answered in this job."""
+        return self._table.any_answered
 
     def answers(self, host_id: int) -> bool:
         """Whether any origin of a host has answered in this job."""
@@ -165,6 +180,10 @@ class Hosts:
         self.name(host_id)
         if record.waits != self.waits_of(host_id):
             self.note_waits(host_id, record.waits)
+        if record.rests:
+            self._rests[host_id] = record.rests
+        else:
+            self._rests.pop(host_id, None)
         if record.answered != self._table.answered(host_id):
             answered = self._heard[host_id] = sys.intern(record.answered)
             self._table.answer(host_id, answered)

@@ -39,6 +39,11 @@ class HostTable:
         """The highest number; 0 without any host."""
         return max(0, len(self._names) - 1)
 
+    @property
+    def any_answered(self) -> bool:
+        """Whether an origin of any host has answered."""
+        return len(self._texts) > 1
+
     def __contains__(self, name: str) -> bool:
         """Whether the host of that name is here."""
         return name in self._numbers

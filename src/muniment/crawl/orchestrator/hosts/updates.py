@@ -7,30 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from msgspec import structs
+
 from muniment.clock import steady_ms
-from muniment.crawl.orchestrator.known_hosts import DeadOrigins
+from muniment.crawl.orchestrator.hosts.dead_origins import DeadOrigins
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.protocol import AskPermits, FromOrchestrator, HostUpdate, LeaveHosts, PermitsReply
 from muniment.model.host import HostTerms
-from muniment.rules.hosts.politeness import HostSignal
+from muniment.rules.hosts.politeness import HostSignal, counts_towards_death
 
 __all__ = ["HostUpdates", "LentHosts", "Tell"]
 
 Tell = Callable[[int, FromOrchestrator], None]
 _LEAST_WAIT_MS = 1_000
-_COMPLAINTS = ("throttled", "challenge", "closed")
+_COMPLAINTS = ("throttled", "challenge", "closed", "mute")
 
 
 class HostUpdates:
     """Sends the terms of hosts to those workers that have them in hand; `tell` sends a message to one by number."""
 
-    def __init__(self, schedule: Schedule, dead: DeadOrigins, tell: Tell) -> None:
-        self._schedule, self._dead, self._tell = schedule, dead, tell
+    def __init__(
+        self, schedule: Schedule, dead: DeadOrigins, tell: Tell, rests: Callable[[int, int], Mapping[str, int]]
+    ) -> None:
+        """`rests` gives the origins of a host, by its number, that are left alone now, and until when."""
+        self._schedule, self._dead, self._tell, self._rests = schedule, dead, tell, rests
 
     def terms(self, worker: int, host_ids: Iterable[int], now: int) -> list[HostTerms]:
         """How a worker treats hosts from now on."""
-        schedule, dead = self._schedule, self._dead
-        return [schedule.terms(worker, one, now, dead.of(schedule.name(one))) for one in host_ids]
+        return [self._terms(worker, one, now) for one in host_ids]
+
+    def _terms(self, worker: int, host_id: int, now: int) -> HostTerms:
+        name = self._schedule.name(host_id)
+        terms = self._schedule.terms(worker, host_id, now, self._dead.of(name))
+        rests, nameless = self._rests(host_id, now), self._dead.is_nameless(name)
+        if not (rests or nameless):
+            return terms
+        waits = {origin: until - now for origin, until in rests.items()}
+        return structs.replace(terms, rests=waits, nameless=nameless)
 
     def send(self, host_id: int, now: int, *, asker: int | None = None) -> None:
         """Send a host's terms to its workers, and to the one that sent news of it, which this answers."""
@@ -94,8 +107,8 @@ class LentHosts:
 
     def told(self, worker: int, host: str, signal: HostSignal, *, lost: bool) -> HostTerms:
         """Bad news of a host without pages: it is left alone for a moment, or is dead."""
-        if signal.kind == "unreachable" and not lost:
-            self._dead.fails(signal, heard=False)
+        if counts_towards_death(signal) and not lost:
+            self._dead.fails(signal, steady_ms(), heard=False)
         wait = max(_LEAST_WAIT_MS, signal.wait_ms) if signal.kind in _COMPLAINTS and self._has(worker, host) else 0
         return self._of_stranger(worker, host, wait)
 

@@ -1,27 +1,27 @@
 """Held pages: the pages of each host that a worker has in hand, and when the next one may be fetched.
 
 A task fetches one page at a time over one connection. A host has as many tasks as the worker has permits. Fetched pages
-that the tracker has not acknowledged are bounded too (`_WINDOW` times the permits), which bounds what a kill repeats.
+that the tracker has not acknowledged are bounded too (`WINDOW` times the permits), which bounds what a kill repeats.
 Taking a page begins its task; its request goes out with `start`, when the host's gap and wait allow it.
 """
 
 from __future__ import annotations
 
 import random
-from bisect import bisect_left, bisect_right
-from collections import deque
+from bisect import bisect_left
 from collections.abc import Iterable
 from operator import attrgetter
 
 from muniment.clock import monotonic, steady_ms
-from muniment.fetch.permits import HostPermits, Permits
+from muniment.crawl.worker.hosts.held_host import WINDOW, HeldHost
+from muniment.crawl.worker.hosts.origin_rests import OriginRests
+from muniment.fetch.permits import Permits
 from muniment.model.host import HostTerms
 from muniment.model.page import Claim
 from muniment.settings.option_table import DelayRange
 
 __all__ = ["HeldPages"]
 
-_WINDOW = 3
 _MOST_LANDED = 500
 """Maximum of pages of all hosts that are fetched and not acknowledged: each window is small, but there are many."""
 _HELD_PER_REQUEST = 5
@@ -31,68 +31,11 @@ _LAPSED_S = 0.25
 _nice = attrgetter("nice")
 
 
-class _HostPages:
-    __slots__ = ("alone", "dead", "due", "gap_ms", "hold", "last", "permits", "queue", "running", "unacked")
-
-    def __init__(self, permits: HostPermits) -> None:
-        self.permits = permits
-        self.queue: deque[Claim] = deque()
-        self.running = 0
-        self.unacked = 0
-        self.gap_ms = 0
-        """Milliseconds between requests that the orchestrator asks for."""
-        self.last = 0.0
-        """When the last request went out."""
-        self.due = 0.0
-        """When the next one may, with a gap."""
-        self.hold = 0.0
-        """No request goes out before."""
-        self.alone = False
-        """The hold is the worker's own, until the orchestrator has answered the news of the host."""
-        self.dead: dict[str, str] = {}
-
-    def add(self, claim: Claim) -> None:
-        # usually it goes before nothing
-        if self.queue and self.queue[-1].nice > claim.nice:
-            self.queue.insert(bisect_right(self.queue, claim.nice, key=_nice), claim)
-        else:
-            self.queue.append(claim)
-
-    @property
-    def room(self) -> bool:
-        permits = self.permits.granted
-        return (
-            bool(self.queue)
-            and self.running < permits
-            and self.unacked < _WINDOW * permits
-            and not ((self.due or self.hold) and self.wait() > 0)
-        )
-
-    def wait(self) -> float:
-        return max(self.due, self.hold) - monotonic()
-
-    def wait_for(self, seconds: float, *, answer: bool) -> None:
-        """Send nothing for so long, as the orchestrator says; what it does not know of yet goes on."""
-        if not (seconds or self.hold):
-            return
-        now = monotonic()
-        until = now + seconds if seconds else 0.0
-        if self.alone and not answer and self.hold > now:
-            self.hold = max(self.hold, until)
-        else:
-            self.hold, self.alone = until, False
-
-    @property
-    def idle(self) -> bool:
-        # while its delay runs, a host stays here with its permits: its next worker would not know of the delay
-        return not (self.queue or self.running or self.permits.guests) and (not self.due or monotonic() >= self.due)
-
-
 class HeldPages:
     """Decides which claim goes next: of a host the lowest nice value, then first in first out. Has no sockets."""
 
     def __init__(self, inflight: int, delay: DelayRange, permits: Permits) -> None:
-        self._hosts: dict[str, _HostPages] = {}
+        self._hosts: dict[str, HeldHost] = {}
         self._ready: dict[str, None] = {}
         """Hosts that may have room, the longest waiting first; whatever can make room puts a host here."""
         self._left: list[Claim] = []
@@ -100,6 +43,7 @@ class HeldPages:
         self._changed: set[str] = set()
         """Hosts whose permits were changed, until the connections that are open are no more than these."""
         self._inflight, self._delay, self._permits = inflight, delay, permits
+        self._rests = OriginRests()
         self.dead: dict[str, str] = {}
         """The origins and names of the hosts here that get no more requests, and why."""
         self._lease_until = 0
@@ -135,7 +79,7 @@ class HeldPages:
         for host in self._hosts.values():
             host.due = now + self._gap(host)
 
-    def _gap(self, host: _HostPages) -> float:
+    def _gap(self, host: HeldHost) -> float:
         return max(random.uniform(self._delay.low, self._delay.high), host.gap_ms) / 1000
 
     def add(self, claims: list[Claim], terms: Iterable[HostTerms] = ()) -> None:
@@ -146,6 +90,8 @@ class HeldPages:
             self._host(claim.host).add(claim)
             self._ready[claim.host] = None
         self.queued += len(claims)
+        if self._rests:
+            self._leave_resting({claim.host for claim in claims})
 
     def treat(self, terms: HostTerms, *, answer: bool = False) -> bool:
         """Treat a host so from now on, if it is here; returns whether it has other permits than before.
@@ -161,20 +107,25 @@ class HeldPages:
         self._treat(host, terms, answer=answer)
         if terms.wait_ms:
             self._leave(host)
+        elif terms.rests:
+            self._leave_resting((terms.host,))
         self.look_at(terms.host)
         return changed
 
-    def _treat(self, host: _HostPages, terms: HostTerms, *, answer: bool) -> None:
+    def _treat(self, host: HeldHost, terms: HostTerms, *, answer: bool) -> None:
         host.permits.grant(terms.permits)
         if terms.gap_ms != host.gap_ms:
             host.gap_ms = terms.gap_ms
             if host.last:
                 host.due = host.last + self._gap(host)
         host.wait_for(terms.wait_ms / 1000, answer=answer)
+        host.nameless = terms.nameless
+        if terms.rests or self._rests:
+            self._rests.tell(terms.host, terms.rests, answer=answer)
         if terms.dead or host.dead:
             self._set_dead(host, terms.dead)
 
-    def _set_dead(self, host: _HostPages, dead: dict[str, str]) -> None:
+    def _set_dead(self, host: HeldHost, dead: dict[str, str]) -> None:
         for origin in host.dead:
             self.dead.pop(origin, None)
         host.dead = dead
@@ -203,7 +154,7 @@ class HeldPages:
             if room <= 0:
                 break
             permits = host.permits.granted
-            more = min(permits - host.running, _WINDOW * permits - host.unacked, len(host.queue), room)
+            more = min(permits - host.running, WINDOW * permits - host.unacked, len(host.queue), room)
             if self._delay.high or host.gap_ms:
                 more = 1
             hosts += [name] * more
@@ -237,8 +188,10 @@ class HeldPages:
         host = self._hosts[claim.host]
         host.queue.insert(bisect_left(host.queue, claim.nice, key=_nice), claim)
         self.queued += 1
-        if self.is_left_alone(claim.host):
+        if host.hold > monotonic():
             self._leave(host)
+        elif self._rests:
+            self._leave_resting((claim.host,))
 
     def set_lease(self, left_ms: int) -> None:
         """Let no request go out after this time, until the next call."""
@@ -248,57 +201,85 @@ class HeldPages:
     def _lapsed(self) -> bool:
         return bool(self._lease_until) and steady_ms() >= self._lease_until
 
-    def start(self, name: str) -> bool:
-        """Whether a request may go out at this moment; if so, it counts as sent."""
+    def start(self, name: str, url: str) -> bool:
+        """Whether a request for a URL of a host may go out at this moment; if so, it counts as sent."""
         host = self._host(name)
         if ((host.due or host.hold) and host.wait() > 0) or self._lapsed:
+            return False
+        if self._rests and self._rests.left(name, url) > 0:
             return False
         host.last = monotonic()
         if self._delay.high or host.gap_ms:
             host.due = host.last + self._gap(host)
         return True
 
-    def wait(self, name: str) -> float:
-        """Seconds until a request to a host may go out; 0 or less for now."""
+    def wait(self, name: str, url: str = "") -> float:
+        """Seconds until a request to a host, or for a URL of it, may go out; 0 or less for now."""
         host = self._hosts.get(name)
         wait = host.wait() if host and (host.due or host.hold) else 0.0
+        if url and self._rests:
+            wait = max(wait, self._rests.left(name, url))
         return max(wait, _LAPSED_S) if self._lapsed else wait
 
-    def start_beside(self, name: str) -> bool:
+    def start_beside(self, name: str, url: str) -> bool:
         """Whether a request of an open page may go out: it waits for no gap, since a page is asked for as a whole."""
-        host = self._host(name)
-        if self._lapsed or host.hold > monotonic():
+        if self._lapsed or self.is_left_alone(name, url):
             return False
-        host.last = monotonic()
+        self._host(name).last = monotonic()
         return True
 
-    def left_alone_for(self, name: str) -> float:
-        """Seconds for which a host gets no request, be there a gap or not; 0 or less for now."""
+    def left_alone_for(self, name: str, url: str) -> float:
+        """Seconds for which a host, or the URL's origin, gets no request, be there a gap or not; 0 or less for now."""
         host = self._hosts.get(name)
         wait = host.hold - monotonic() if host is not None and host.hold else 0.0
+        if self._rests:
+            wait = max(wait, self._rests.left(name, url))
         return max(wait, _LAPSED_S) if self._lapsed else wait
 
-    def leave_alone(self, name: str, seconds: float) -> None:
-        """Start no page of a host for some seconds, or until the orchestrator has answered what was sent of it."""
+    def leave_alone(self, name: str, seconds: float, origin: str = "") -> None:
+        """Start no page of a host for some seconds, or until the orchestrator has answered what was sent of it.
+
+        With an origin, none of that alone.
+        """
         host = self._hosts.get(name)
-        if host is not None:
+        if host is not None and origin:
+            self._rests.begin(name, origin, seconds)
+            self._leave_resting((name,))
+        elif host is not None:
             host.hold, host.alone = max(host.hold, monotonic() + seconds), True
             self._leave(host)
 
-    def is_left_alone(self, name: str) -> bool:
-        """Whether no request goes to a host for some time, be there a gap or not."""
+    def is_left_alone(self, name: str, url: str) -> bool:
+        """Whether no request goes to a host, or to the URL's origin, for some time, be there a gap or not."""
         host = self._hosts.get(name)
-        return host is not None and host.hold > monotonic()
+        return host is not None and (host.hold > monotonic() or (bool(self._rests) and self._rests.left(name, url) > 0))
+
+    def is_nameless(self, name: str) -> bool:
+        """Whether a host's name was not found when it was asked for last."""
+        host = self._hosts.get(name)
+        return host is not None and host.nameless
 
     def give_back_left(self) -> list[Claim]:
         """Take out the pages of hosts that are left alone: other pages may be due first, or more."""
         left, self._left = self._left, []
         return left
 
-    def _leave(self, host: _HostPages) -> None:
+    def _leave(self, host: HeldHost) -> None:
         self._left += host.queue
         self.queued -= len(host.queue)
         host.queue.clear()
+
+    def _leave_resting(self, names: Iterable[str]) -> None:
+        """Take out the pages of origins that are left alone."""
+        for name in names:
+            queue = self._hosts[name].queue
+            left = [claim for claim in queue if self._rests.left(name, claim.url) > 0]
+            if left:
+                kept = [claim for claim in queue if self._rests.left(name, claim.url) <= 0]
+                queue.clear()
+                queue.extend(kept)
+                self._left += left
+                self.queued -= len(left)
 
     def landed(self, host: str) -> None:
         """A fetch has ended, with any outcome."""
@@ -334,7 +315,7 @@ class HeldPages:
             self._forget(name)
         return kept
 
-    def _give_back(self, host: _HostPages) -> bool:
+    def _give_back(self, host: HeldHost) -> bool:
         """Give up an idle host's permits when its connections are closed; returns whether it had some.
 
         While pages of it are not acknowledged, a release would seem to cross newer claims on the wire.
@@ -351,6 +332,7 @@ class HeldPages:
         host = self._hosts[name]
         if not (host.unacked or host.permits.granted):
             self._set_dead(host, {})
+            self._rests.forget(name)
             del self._hosts[name]
             self._permits.drop(name)
 
@@ -363,9 +345,9 @@ class HeldPages:
         self._ready.clear()
         return claims
 
-    def _host(self, name: str) -> _HostPages:
+    def _host(self, name: str) -> HeldHost:
         host = self._hosts.get(name)
         if host is None:
-            host = self._hosts[name] = _HostPages(self._permits[name])
+            host = self._hosts[name] = HeldHost(self._permits[name])
             host.permits.grant(0)
         return host
