@@ -5,6 +5,8 @@ MUNIMENT.mended = (() => {
   const SCRIPT_END = /<\/script/gi;
   const WORKERS = new Set(["worker", "sharedworker"]);
   const MODULES = new Set(["esm_", "wkrm_"]);
+  /** `layout(location = 0)` of a shader, which is a text in a script (MapLibre 6); no report known. */
+  const SHADER = /(\blayout\s*\(\s*location\s*=\s*)\(\(self\.__WB_check_loc && self\.__WB_check_loc\(location, [^)]*\)\) \|\| \{\}\)\.(?:maybeHref|href) = /g;
 
   async function mended(response, about) {
     const type = response.headers.get("content-type") ?? "";
@@ -14,6 +16,7 @@ MUNIMENT.mended = (() => {
     const bytes = new Uint8Array(await response.arrayBuffer());
     if (bytes.length > MOST) return remade(response, bytes);
     let text = MUNIMENT.texts.from(bytes);
+    text = text.replace(SHADER, "$1");
     const url = asciiString(about.url);
     text = MUNIMENT.modules(text, url, page ? endOfScript : (whole) => whole.length);
     if (page) text = MUNIMENT.importMaps(text, about);
