@@ -230,7 +230,9 @@ def test_the_cause_stands_in_the_lines_while_nothing_has_answered(muniment: Call
     url = f"http://127.0.0.1:{closed_port()}/"
     done = muniment("crawl", url, "-o", "out", "--tries", 5)
     assert done.code == 4
-    assert "; nothing has answered yet: refused: Connection refused" in done.stderr.splitlines()[0]
+    first = done.stderr.splitlines()[0]
+    assert "; nothing has answered yet: " in first
+    assert first.endswith("refused: Connection refused"), "the try itself, or why the host was given up"
 
 
 @pytest.mark.parametrize("size", [1, 1_500])
