@@ -44,7 +44,7 @@
     Object.assign(engine.collections, { root: "at", colls: { at: made }, inited: Promise.resolve(true), getColl: async () => made });
     const insert = made.makeHeadInsert.bind(made);
     made.makeHeadInsert = (...given) =>
-      `<script src="/before.js" data-front="${MUNIMENT.front}"></script>${insert(...given).replace("enable_auto_fetch = true", "enable_auto_fetch = false")}<script src="/after.js" data-front="${MUNIMENT.front}"></script>`;
+      `<script src="/before.js" data-front="${MUNIMENT.front}"></script>${insert(...given).replace("enable_auto_fetch = true", "enable_auto_fetch = false").replace(/pixel_ratio = \d+/, "pixel_ratio = 1")}<script src="/after.js" data-front="${MUNIMENT.front}"></script>`;
     return made;
   }
 
