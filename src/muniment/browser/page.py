@@ -40,7 +40,7 @@ class PageRun:
     def __init__(self, tools: DevTools, tab: Tab, order: RenderRequest, traffic: PageTraffic) -> None:
         self._tools, self._tab, self._order, self._traffic = tools, tab, order, traffic
         self._options = order.options
-        self.result = RenderedPage(agent=order.agent.text)
+        self.result = RenderedPage(agent=order.agent.text, url=order.answer.url)
         self.phase = "load"
         self.url, self.began = order.answer.url, monotonic()
         self._deadline = 0.0

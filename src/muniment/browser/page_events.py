@@ -9,6 +9,7 @@ from muniment.browser.faults import BrowserError
 from muniment.browser.rendered import ConsoleLine, RenderedPage
 from muniment.browser.tab import DOCUMENTS, WINDOW, Tab
 from muniment.browser.traffic import PageTraffic
+from muniment.model.url import route_of
 
 __all__ = ["HEARD", "PageEvents"]
 
@@ -63,7 +64,8 @@ class PageEvents:
     def _navigated(self, said: dict[str, Any]) -> None:
         frame = said["frame"]
         if not frame.get("parentId") and frame["url"].startswith("http"):
-            self._result.final_url = frame["url"]
+            whole = frame["url"] + frame.get("urlFragment", "")
+            self._result.final_url = frame["url"] + route_of(whole)
 
     def _route(self, said: dict[str, Any]) -> None:
         self._link(said["url"])

@@ -33,6 +33,8 @@ class RenderedPage(Struct, kw_only=True):
     """What was taken of a page; parts are missing when they were not wanted or there was no time for them."""
 
     state: RenderState = "settled"
+    url: str = ""
+    """Where it was opened."""
     final_url: str = ""
     title: str = ""
     status: int = 0

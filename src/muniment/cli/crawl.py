@@ -58,7 +58,7 @@ def crawl(
     """
     hooks = read_hook_options(given)
     settings = read_settings("crawl", given)
-    starts, sets = start_urls(urls, settings.input), chosen_sets(settings)
+    starts, sets = start_urls(urls, settings.input, routes=settings.engine != "http"), chosen_sets(settings)
     request = Request(settings, starts.urls, command_line(), sets, retry_failed, starts.accounts, hooks)
     return _run(invocation, request, as_json=as_json, quiet=quiet)
 

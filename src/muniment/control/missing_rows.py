@@ -16,6 +16,7 @@ from muniment.archive.index.repeated_lines import write_again
 from muniment.control.tracker_location import tracker_place
 from muniment.errors import ArchiveError, TrackerError, TrackerLostError, UsageError
 from muniment.model.place import TRACKER
+from muniment.model.url import without_route
 from muniment.tracker.connect import tracker_at, tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
@@ -87,7 +88,7 @@ def missing_pages(db: Database, job_id: int, out: Path) -> list[int]:
         while batch := list(islice(done, 10_000)):
             heaps = IdHeaps(0)
             for page_id, url in batch:
-                heaps.used(_DONE, url, page_id)
+                heaps.used(_DONE, without_route(url), page_id)
             judge.add(heaps.packed())
         # rows after pages: beside a crawl, what is done now has its row by then
         for table in rows(out, ("url",)):

@@ -19,7 +19,7 @@ from muniment.extract.charset import label
 from muniment.extract.coding import decode
 from muniment.model.page import PageState
 from muniment.model.place import TrackerPlace
-from muniment.model.url import did_you_mean, normalise
+from muniment.model.url import did_you_mean, normalise_page, without_route
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.queue.page_lookup import AttemptRecord, find_page
@@ -27,7 +27,7 @@ from muniment.tracker.stores.results import ResultStore, StoredResult
 
 __all__ = ["FILES", "PageResults", "document_of", "results_of", "save_results"]
 
-_COLUMNS = ("url", "attempt", "page_id", "redirect_to", "warc_file", "warc_offset", "record_type")
+_COLUMNS = ("url", "attempt", "page_id", "redirect_to", "warc_file", "warc_offset", "record_type", "started_at")
 _MOST_REDIRECTS = 20
 _MOST_MARKUP = 64 << 20
 FILES = {
@@ -63,7 +63,7 @@ class PageResults(Struct, frozen=True, kw_only=True):
 
 def results_of(out: Path, place: TrackerPlace, text: str, attempt: int | None) -> PageResults:
     """The results of the last attempt at a page, or of a certain one; raises UsageError when there is no such page."""
-    url = normalise(text)
+    url = normalise_page(text)
     if url is None:
         raise UsageError(f"{text!r} is not an http or https URL{did_you_mean(text)}")
     url = _followed(out, url)
@@ -81,7 +81,7 @@ def results_of(out: Path, place: TrackerPlace, text: str, attempt: int | None) -
     number = attempt if attempt is not None else max(tried, default=None)
     mine = [one for one in stored if one.attempt == number]
     state = "done" if page.state == PageState.READY and not page.attempts_remaining else page.state.lower()
-    return _told(page.url, state, tried.get(number or 0), mine, _page_id(out, page.url, number))
+    return _told(page.url, state, tried.get(number or 0), mine, _page_id(out, page.url, tried.get(number or 0)))
 
 
 def _told(
@@ -110,9 +110,15 @@ def _followed(out: Path, url: str) -> str:
     return url
 
 
-def _page_id(out: Path, url: str, attempt: int | None) -> str | None:
-    mine = [row for row in rows_with(out, "url", [url], _COLUMNS) if row["attempt"] == attempt and row["page_id"]]
-    return mine[-1]["page_id"] if mine else None
+def _page_id(out: Path, url: str, tried: AttemptRecord | None) -> str | None:
+    if tried is None:
+        return None
+    rows = [row for row in rows_with(out, "url", [without_route(url)], _COLUMNS) if row["attempt"] == tried.number]
+    mine = [row for row in rows if row["page_id"]]
+    # other routes of the document have rows of its URL, too
+    now = [row for row in mine if row["started_at"] // 1000 == tried.started_at]
+    found = now or mine
+    return found[-1]["page_id"] if found else None
 
 
 def save_results(out: Path, found: PageResults, folder: Path) -> list[str]:
@@ -122,7 +128,7 @@ def save_results(out: Path, found: PageResults, folder: Path) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         for row in rows_with(out, "page_id", [found.page_id], _COLUMNS) if found.page_id else ():
             kind, _, url = row["url"].removeprefix("urn:").partition(":")
-            mine = row["record_type"] == "resource" and url == found.url
+            mine = row["record_type"] == "resource" and url == without_route(found.url)
             if mine and (name := FILES.get(kind)):
                 _save(_container(out, row["warc_file"]), row["warc_offset"], folder / name)
                 saved.append(name)

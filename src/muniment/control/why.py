@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,7 +19,16 @@ from muniment.model.capture import LISTED_AGAIN
 from muniment.model.link import FoundAs
 from muniment.model.place import TrackerPlace
 from muniment.model.rule import Rule
-from muniment.model.url import did_you_mean, is_web, normalise, origin_of, shortened
+from muniment.model.url import (
+    did_you_mean,
+    is_web,
+    normalise,
+    normalise_page,
+    origin_of,
+    route_of,
+    shortened,
+    without_route,
+)
 from muniment.rules.job_rules import Rules, rule_named
 from muniment.rules.rendering.needs_browser import reason_to_render, wanted_engine, why_not_rendered
 from muniment.rules.retry import is_failed
@@ -48,7 +58,9 @@ _COLUMNS = (
     "record_type",
     "content_type",
     "engine",
+    "started_at",
 )
+_ROUTE = FoundAs.FRAGMENT_ROUTE.label
 _MOST_ORIGINS = 1000
 """Start hosts on which a path is looked for."""
 
@@ -111,12 +123,14 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
     Without `parents`, the pages that lead to it are not sought, which may take seconds in a job of millions.
     """
     is_path = text.startswith("/") and not text.startswith("//")
-    given = "" if is_path else normalise(text)
+    given = "" if is_path else normalise_page(text)
     if given is None:
         raise UsageError(f"{text!r} is not an http or https URL{did_you_mean(text)}")
     with tracker_to_read(place) as db:
         job = jobs.find_job(db)
         url, page = _on_start_hosts(db, job, text) if is_path else (given, _page(db, job, given))
+        if page is None or not route_of(page.url):
+            url = without_route(url)
         told = shortened(url)
         if job is None or page is None:
             return _no_page(out, told, RobotsStore(db, job.job_id) if job else None)
@@ -126,7 +140,7 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
         order = _engine_ordered(db, job, page)
         hooks_wait = HookStore(db, job.job_id).waits(page_key(page.url))
         leading = parents_of(db, job.job_id, page.page_id) if parents else Parents()
-    places = tuple(_places(out, page.url))
+    places = tuple(_places(out, page.url, [one.started_at for one in page.attempts]))
     verdict, reason = _verdict(page, places, settings, left_out)
     if rule is not None:
         reason += f"; it is `{msgspec.json.encode(rule.rule).decode()}` in version {rule.version} of the rules"
@@ -251,11 +265,15 @@ def _by_which_line(robots: RobotsRefusal) -> str:
     return f": line {line.line} of {robots.url} is `{line.text}`, under `{line.agent_text}` in line {line.agent_line}"
 
 
-def _places(out: Path, url: str) -> list[CapturePlace]:
+def _places(out: Path, url: str, tried: Sequence[int] = ()) -> list[CapturePlace]:
+    """The captures of a URL; of a route those that began when it was tried: its document has the same URL."""
+    document = without_route(url)
     return [
         msgspec.convert(row, CapturePlace)
-        for row in rows_with(out, "url", [url], _COLUMNS)
-        if row["warc_file"] and row["found_as"] != LISTED_AGAIN
+        for row in rows_with(out, "url", [document], _COLUMNS)
+        if row["warc_file"]
+        and row["found_as"] != LISTED_AGAIN
+        and (row["started_at"] // 1000 in tried if document != url else row["found_as"] != _ROUTE)
     ]
 
 

@@ -21,12 +21,15 @@ __all__ = [
     "is_web",
     "normalise",
     "normalise_any",
+    "normalise_page",
     "origin_of",
     "path_of",
     "resolve",
+    "route_of",
     "shortened",
     "url_key",
     "without_account",
+    "without_route",
 ]
 
 MOST_URL = 8000
@@ -46,6 +49,7 @@ _NORMAL = re.compile(
     r"(?:\?[A-Za-z0-9_.~!$&()*+,;=:@/?%-]*+)?"
 ).fullmatch
 """What is in normal form beyond doubt, as most URLs of a list are: no account, no dots for directories, no IDNA."""
+_ROUTE = re.compile(r"#!?/.").match
 _ACCOUNT = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/?]*@")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)")
 # 443 is the port of https
@@ -72,6 +76,30 @@ def normalise_any(text: str) -> str | None:
     except (ValueError, UnicodeError):
         return None
     return _web(url) or _ACCOUNT.sub(r"\1", url.partition("#")[0])
+
+
+def normalise_page(text: str) -> str | None:
+    """The same, but with a fragment that is a route, which is a page of its own in a browser."""
+    url = normalise(text)
+    return url if url is None or "#" not in text else url + route_of(text)
+
+
+def route_of(text: str) -> str:
+    """The fragment of an absolute URL where scripts show a page by it (`#/…`, `#!/…`), normalised; empty for others.
+
+    The slash alone is the document itself.
+    """
+    try:
+        url: str = ada_url.normalize_url(text)
+    except (ValueError, UnicodeError):
+        return ""
+    cut = url.find("#")
+    return url[cut:] if cut >= 0 and _ROUTE(url, cut) else ""
+
+
+def without_route(url: str) -> str:
+    """The URL that is asked for of a page."""
+    return url.partition("#")[0] if "#" in url else url
 
 
 def did_you_mean(text: str) -> str:
@@ -161,6 +189,7 @@ def origin_of(url: str) -> str:
 
 def path_of(url: str) -> str:
     """The path of a normalised URL, query left out."""
+    url = without_route(url)
     _, end = _authority(url)
     query = url.find("?", end)
     return url[end:] if query < 0 else url[end:query]

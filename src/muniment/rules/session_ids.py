@@ -41,6 +41,9 @@ def page_key(url: str) -> bytes:
 
 def without_session(url: str) -> str:
     """A normalised URL without its session ids; the URL itself without session ids."""
+    if "#" in url:
+        document, mark, route = url.partition("#")
+        return without_session(document) + mark + route
     if ";" in url or "/(" in url:
         path, mark, query = url.partition("?")
         url = _IN_PATH("", path) + mark + query

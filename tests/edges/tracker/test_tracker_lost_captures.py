@@ -10,9 +10,11 @@ from tests.support.exchanges import exchange, page_context
 from tracker_harness import A, site
 
 from muniment.archive.index.rows import record_row
+from muniment.model.link import FoundAs
 
 START, PAGE = site(""), site("page")
 RECORD = UUID(int=7)
+ROUTE = FoundAs.FRAGMENT_ROUTE
 BODY = b"<p>a page that is long enough</p>"
 
 
@@ -71,3 +73,14 @@ def test_no_later_revisit_refers_to_a_lost_record(tracker):
     assert job.frontier.payloads.known([digest])[digest].record_id == RECORD.bytes, "another record of it was lost"
     job.frontier.fetch_again([capture(PAGE)])
     assert job.frontier.payloads.known([digest]) == {}
+
+
+def test_a_lost_document_sends_all_its_routes_again(tracker):
+    route, other = f"{PAGE}#/x_%41", f"{site('pages')}#/x"
+    job = tracker(START)
+    job.finish(job.take(START), {START: [(PAGE, A), (route, ROUTE), (other, ROUTE)]})
+    for url in (PAGE, route, other):
+        job.finish(job.take(url))
+    lost = structs.replace(capture(PAGE), engine="browser")
+    assert list(job.frontier.fetch_again([lost]).values()) == [2]
+    assert {job.take(PAGE).url, job.take(route).url} == {PAGE, route}

@@ -132,6 +132,16 @@ def test_the_url_of_a_redirect_is_what_the_parser_says():
 SESSION = "PHPSESSID=0123456789abcdef0123456789abcdef"
 
 
+def test_routes_are_pages_of_their_own():
+    routes = ["https://a.example/#/b", "https://a.example/#/c"]
+    found = Outlinks().routes([*routes, routes[0], "https://a.example/#/" + "x" * 9000])
+    assert listed(found) == [(url, "fragment-route") for url in routes]
+    assert found.news == tuple((url_key(url), url) for url in routes)
+    assert found.entries == b"".join(url_key(url) + bytes([FoundAs.FRAGMENT_ROUTE]) for url in routes)
+    target, led = Outlinks().redirect(BASE, "/to", REDIRECT, "#/b")
+    assert (target, led.news) == ("https://a.example/to#/b", ((url_key(target), target),))
+
+
 def test_a_page_has_one_key_in_every_session():
     found = resolved((f"x?{SESSION}", A), (f"x?{SESSION[:-1]}0", A), ("x", A))
     assert len(listed(found)) == 3

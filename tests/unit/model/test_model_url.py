@@ -13,10 +13,13 @@ from muniment.model.url import (
     host_of,
     normalise,
     normalise_any,
+    normalise_page,
     origin_of,
     path_of,
     resolve,
+    route_of,
     url_key,
+    without_route,
 )
 
 NORMAL_FORMS = [
@@ -175,3 +178,23 @@ def test_nothing_is_taken_for_normal_that_is_not(scheme, host, rest):
     for text in (f"{scheme}{host}/{rest}", f"{scheme}a.example{host}/{rest}", f"{scheme}1.2.3.4{host}/{rest}"):
         if url_module._NORMAL(text):
             assert url_module._web(ada_url.normalize_url(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "document", "route"),
+    [
+        ("http://A.example/#/about", "http://a.example/", "#/about"),
+        ("http://a.example/p?q=1#!/team/é x", "http://a.example/p?q=1", "#!/team/%C3%A9%20x"),
+        ("http://me:secret@a.example#/x", "http://a.example/", "#/x"),
+        *((f"http://a.example/b{odd}", "http://a.example/b", "") for odd in ("", "#", "#/", "#!/", "#part", "#!x")),
+    ],
+)
+def test_a_route_is_a_page_and_other_fragments_are_not(text, document, route):
+    page = normalise_page(text)
+    assert (normalise(text), route_of(text), page) == (document, route, document + route)
+    assert without_route(page) == document
+    assert (host_of(page), path_of(page)) == (host_of(document), path_of(document))
+
+
+def test_what_is_no_url_is_no_page():
+    assert (normalise_page("#/x"), normalise_page("ftp://a/#/x"), route_of("/#/x")) == (None, None, "")

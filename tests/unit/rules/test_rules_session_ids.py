@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.model.url import normalise
+from muniment.model.url import normalise_page
 from muniment.rules.session_ids import page_key, without_session
 
 HEX = "0123456789abcdef0123456789abcdef"
@@ -28,6 +28,7 @@ SAME = [
     (f"{S}/(S(abcdefghijklmnopqrstuvwx))/a.aspx", f"{S}/a.aspx"),
     (f"{S}/app/(abcdefghijklmnopqrstuvw0)/a.aspx", f"{S}/app/a.aspx"),
     (f"{S}/a?osCsid={HEX}&zenid={HEX}", f"{S}/a"),
+    (f"{S}/a?x=1&PHPSESSID={HEX}#/route", f"{S}/a?x=1#/route"),
 ]
 OTHER = [
     f"{S}/a", f"{S}/a?", f"{S}/a?sid=12", f"{S}/a?s=shoes", f"{S}/a?session=winter-2024", f"{S}/a?id={HEX}",
@@ -40,7 +41,7 @@ OTHER = [
 def test_the_same_page_in_any_session(url: str, bare: str) -> None:
     assert without_session(url) == bare
     assert page_key(url) == page_key(bare)
-    assert normalise(bare) == bare
+    assert normalise_page(bare) == bare
 
 
 @pytest.mark.parametrize("url", OTHER)

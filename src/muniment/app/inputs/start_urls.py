@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -11,7 +11,7 @@ from msgspec import Struct
 from muniment.errors import UsageError
 from muniment.http.auth import Account
 from muniment.model.mask import masked_url, redact
-from muniment.model.url import MOST_URL, account_of, did_you_mean, normalise, origin_of
+from muniment.model.url import MOST_URL, account_of, did_you_mean, normalise, normalise_page, origin_of
 from muniment.seeds.plain import plain_bytes
 
 __all__ = ["StartUrls", "keep_account", "start_urls"]
@@ -26,15 +26,15 @@ class StartUrls(Struct, frozen=True):
     """By origin: what stood in the URLs."""
 
 
-def start_urls(given: Sequence[str], file: str | None) -> StartUrls:
-    """The start URLs of the command line and of a file (`-` is standard input)."""
+def start_urls(given: Sequence[str], file: str | None, *, routes: bool) -> StartUrls:
+    """The start URLs of the command line and of a file (`-` is standard input); with `routes` for a browser."""
     lines = [(f"line {number} of {file}", line) for number, line in enumerate(_lines(file), 1)] if file else []
     texts = [("the command line", url.strip()) for url in given]
     texts += [(where, text) for where, line in lines if (text := line.strip()) and not text.startswith("#")]
     urls: dict[str, None] = {}
     accounts: dict[str, Account] = {}
     for where, text in texts:
-        url = _start_url(text, where)
+        url = _start_url(text, where, normalise_page if routes else normalise)
         urls[url] = None
         keep_account(accounts, url, account_of(text))
     if not urls:
@@ -61,8 +61,8 @@ def _lines(file: str) -> list[str]:
     return text.removeprefix("\ufeff").splitlines()
 
 
-def _start_url(text: str, where: str) -> str:
-    url = normalise(text)
+def _start_url(text: str, where: str, normal: Callable[[str], str | None]) -> str:
+    url = normal(text)
     if url is None:
         shown = masked_url(text) if "@" in text else redact(text)
         raise UsageError(f"{shown!r} ({where}) is not an http or https URL{redact(did_you_mean(text))}")

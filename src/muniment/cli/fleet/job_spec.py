@@ -38,7 +38,7 @@ def spec_of(urls: tuple[str, ...], given: dict[str, Any], *, is_list: bool, **te
     command: Command = "fetch" if is_list else "crawl"
     _refuse_others(command, given)
     settings = read_settings(command, given)
-    starts = None if is_list else start_urls(urls, settings.input)
+    starts = None if is_list else start_urls(urls, settings.input, routes=settings.engine != "http")
     if starts is not None and starts.accounts:
         raise UsageError(
             f"a URL of {next(iter(starts.accounts))} has an account, which every reader of the tracker would see: give "

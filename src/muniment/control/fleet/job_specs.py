@@ -16,7 +16,7 @@ from muniment.model.cookie import Cookie
 from muniment.model.job import JobTerms
 from muniment.model.mask import masked_url
 from muniment.model.network.jobs import GivenCookie, JobSpec
-from muniment.model.url import MOST_URL, account_of, did_you_mean, host_of, normalise
+from muniment.model.url import MOST_URL, account_of, did_you_mean, host_of, normalise, normalise_page
 from muniment.rules.ignore_sets import chosen
 from muniment.rules.job_rules import Rules
 from muniment.settings.option_table import Settings
@@ -47,7 +47,8 @@ class CheckedSpec(Struct, frozen=True):
 def checked_spec(spec: JobSpec, now: int, *, allow_private: bool) -> CheckedSpec:
     """A job as specified. UsageError says what makes no sense, PrivateTargetError names a target that is not public."""
     settings = settings_of_values(spec.settings, "fetch" if spec.is_list else "crawl")
-    urls = tuple(dict.fromkeys(map(checked_url, spec.urls)))
+    routes = settings.engine != "http"
+    urls = tuple(dict.fromkeys(checked_url(url, routes=routes) for url in spec.urls))
     if spec.is_list and urls:
         raise UsageError("a job with a list has no start URLs: send them as its lines")
     if not urls and not spec.is_list:
@@ -104,9 +105,9 @@ def check_line(text: str, what: str, most: int) -> None:
         raise UsageError(f"{what} contains a control character; write one line of text")
 
 
-def checked_url(text: str) -> str:
-    """A start URL in normal form; raises UsageError, which shows no password."""
-    url = normalise(text)
+def checked_url(text: str, *, routes: bool = False) -> str:
+    """A start URL in normal form, with `routes` for a browser; raises UsageError, which shows no password."""
+    url = normalise_page(text) if routes else normalise(text)
     shown = masked_url(text) if "@" in text else text[:200]
     if url is None:
         raise UsageError(f"{shown!r} is not an http or https URL{did_you_mean(text) if '@' not in text else ''}")

@@ -22,7 +22,7 @@ from muniment.model.network.jobs import (
 )
 from muniment.model.network.lists import MOST_LISTED, AttemptList, PageList, ResultList
 from muniment.model.page import PageState
-from muniment.model.url import normalise
+from muniment.model.url import normalise_page
 from muniment.rules.job_rules import replace_rules
 from muniment.rules.rule_engine import MOST_NICE, Ruleset, check_rules
 from muniment.tracker.db.database import Database
@@ -150,7 +150,7 @@ def _check_about(host: str, prefix: str) -> None:
 
 
 def _normal(text: str) -> str:
-    url = normalise(text)
+    url = normalise_page(text)
     if url is None:
         raise UsageError(f"{text[:200]!r} is not an http or https URL")
     return url

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
+from msgspec import structs
+
 from muniment.browser.cookies import from_browser, to_browser
 from muniment.browser.faults import BrowserError
 from muniment.browser.options import BrowserSetup, RenderOptions
@@ -18,13 +20,16 @@ from muniment.crawl import protocol
 from muniment.crawl.pages import Evaluation, Page
 from muniment.crawl.worker.documents import markup, markup_text, shows_document
 from muniment.crawl.worker.http_engine import HttpEngine
+from muniment.crawl.worker.outlinks import Outlinks
 from muniment.crawl.worker.page_recording import PageRecording
 from muniment.crawl.worker.rendering import lost_page, rendered_page
 from muniment.crawl.worker.services import EngineServices
 from muniment.errors import MunimentError
 from muniment.http.user_agent import agent_text
 from muniment.model.event import RenderSums
+from muniment.model.link import FoundAs
 from muniment.model.page import Claim
+from muniment.model.url import route_of
 from muniment.proxy.events import PageOwner
 from muniment.rules.rendering.needs_browser import reason_to_render, wanted_engine
 
@@ -58,9 +63,11 @@ class BrowserEngine(HttpEngine):
     async def visit(self, claim: Claim) -> Page | None:
         """What became of a page; None when its host may not be asked now."""
         page = await super().visit(claim)
-        if not isinstance(page, Evaluation) or not self._is_to_be_rendered(page):
+        if not isinstance(page, Evaluation):
             return page
-        return await self._render(page)
+        if page.context.redirect_to and (route := route_of(claim.url)):
+            return _led_on(page, self._outlinks, route)
+        return await self._render(page, claim.url) if self._is_to_be_rendered(page) else page
 
     def received(self, message: protocol.FromOrchestrator) -> None:
         """Take what the orchestrator sends beside claims."""
@@ -102,7 +109,8 @@ class BrowserEngine(HttpEngine):
             return False
         return shows_document(exchange) and (engine == "browser" or bool(reason_to_render(markup_text(exchange))))
 
-    async def _render(self, page: Evaluation) -> Evaluation:
+    async def _render(self, page: Evaluation, shown: str) -> Evaluation:
+        """The page as a browser shows it at a URL, its own or a route of it."""
         claim, page_id = page.claim, str(uuid4())
         owner = PageOwner(
             page_id=page_id,
@@ -114,12 +122,12 @@ class BrowserEngine(HttpEngine):
             meta_json=claim.meta_json,
         )
         try:
-            rendered = await self._pool.render(partial(self._order, page, owner))
+            rendered = await self._pool.render(partial(self._order, page, owner, shown))
         except BrowserError as fault:
             if fault.kind == "start":
                 raise MunimentError(f"the browser {self._setup.path} cannot be started: {fault}") from None
             _log.warning("%s: the browser %s: %s", claim.url, fault.kind, fault)
-            return self._counted(lost_page(page, fault, page_id, self._policy))
+            return self._counted(lost_page(page, fault, page_id, self._policy, shown))
         self._agent.learn_from_page(from_browser(rendered.cookies, secure=claim.url.startswith("https:")))
         return self._counted(rendered_page(page, rendered, page_id, self._outlinks, self._policy))
 
@@ -128,14 +136,20 @@ class BrowserEngine(HttpEngine):
         self._failed += page.failure is not None and page.done
         return page
 
-    def _order(self, page: Evaluation, owner: PageOwner) -> RenderRequest:
+    def _order(self, page: Evaluation, owner: PageOwner, shown: str) -> RenderRequest:
         claim, exchange = page.claim, page.exchange
         scripts = "\n".join(text for text in (claim.orders.custom_js, self._options.custom_js) if text)
         return RenderRequest(
-            PageAnswer(claim.url, exchange.status, exchange.headers, markup(exchange)),
+            PageAnswer(shown, exchange.status, exchange.headers, markup(exchange)),
             PageRecording(self._proxy, owner),
             self._options,
             self._agent_of(claim),
             scripts,
             to_browser(self._agent.cookies_of(claim.host)),
         )
+
+
+def _led_on(page: Evaluation, outlinks: Outlinks, route: str) -> Evaluation:
+    """A redirect, behind which a browser keeps the route."""
+    _, found = outlinks.redirect(page.claim.url, page.context.redirect_to, FoundAs.REDIRECT, route)
+    return structs.replace(page, found=found)

@@ -26,7 +26,7 @@ from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
 from muniment.model.link import FoundAs
 from muniment.model.page import Claim
-from muniment.model.url import host_of, origin_of, url_key
+from muniment.model.url import host_of, origin_of, url_key, without_route
 from muniment.rules.hosts.failures import BARRED, is_nameless
 from muniment.rules.hosts.politeness import (
     HostSignal,
@@ -79,6 +79,8 @@ class HttpEngine:
 
     async def visit(self, claim: Claim) -> Page | None:
         """What became of a page; None when its host may not be asked now."""
+        if "#" in claim.url:
+            claim = structs.replace(claim, url=without_route(claim.url))
         origins = self._services.held.dead
         dead = origins and (origins.get(origin_of(claim.url)) or origins.get(claim.host))
         if reason := claim.barred or dead:

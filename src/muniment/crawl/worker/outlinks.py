@@ -63,11 +63,12 @@ class Outlinks:
         self._by_url: dict[str, _LinkTarget] = {}
         self._remembered = 0
 
-    def redirect(self, url: str, reference: str, found_as: FoundAs) -> tuple[str, ResolvedLinks]:
-        """The target of a redirect, also as outlinks; empty when it is not an http or https URL."""
+    def redirect(self, url: str, reference: str, found_as: FoundAs, route: str = "") -> tuple[str, ResolvedLinks]:
+        """The target of a redirect, also as outlinks, there with `route`; empty when it is not an http or https URL."""
         target = resolve(url, reference) if reference else None
         if target is None:
             return "", NOTHING
+        target += route
         key = self._key(target)
         if key == self._key(url):
             # to itself with a session id, as servers do for visitors without cookies: else it were never captured
@@ -75,6 +76,17 @@ class Outlinks:
         told = shortened(target)
         line = outlink_line(told, _LABEL[found_as])
         return target, ResolvedLinks(key + _BYTE[found_as], line, ((key, told),))
+
+    def routes(self, urls: Iterable[str]) -> ResolvedLinks:
+        """The pages that scripts show by the fragments of normalised URLs, as outlinks."""
+        keys = {url: self._key(url) for url in urls if len(url) <= MOST_URL}
+        kind, label = _BYTE[FoundAs.FRAGMENT_ROUTE], _LABEL[FoundAs.FRAGMENT_ROUTE]
+        lines = [outlink_line(url, label) for url in keys]
+        return ResolvedLinks(
+            b"".join([key + kind for key in keys.values()]),
+            b"".join(lines),
+            tuple([(key, url) for url, key in keys.items()]),
+        )
 
     def key(self, url: str) -> bytes:
         """The key by which the tracker knows a normalised URL."""

@@ -11,7 +11,7 @@ from msgspec import structs
 from muniment.browser.faults import BrowserError
 from muniment.browser.rendered import RenderedPage
 from muniment.clock import iso_us, new_record_urn
-from muniment.crawl.pages import Evaluation, ResolvedLinks
+from muniment.crawl.pages import NOTHING, Evaluation, ResolvedLinks
 from muniment.crawl.worker.evaluate import ReadPolicy, retry_wait
 from muniment.crawl.worker.outlinks import Outlinks
 from muniment.extract.media_type import media_type
@@ -20,7 +20,7 @@ from muniment.model.failure import Failure, failure_of
 from muniment.model.link import FoundAs, Kind
 from muniment.model.page import LINK_ENTRY, Claim
 from muniment.model.result import PageResource, Result, ResultKind, ResultStatus
-from muniment.model.url import MOST_URL, normalise, url_key
+from muniment.model.url import MOST_URL, normalise, normalise_page, route_of, url_key, without_route
 from muniment.rules.rendering.needs_browser import is_document
 from muniment.rules.retry import is_last, retryable
 
@@ -55,9 +55,9 @@ def rendered_page(
     return made
 
 
-def lost_page(page: Evaluation, fault: BrowserError, page_id: str, policy: ReadPolicy) -> Evaluation:
-    """A page over which a browser was lost: its exchanges are recorded, and what it asked for is listed."""
-    lost = RenderedPage(state="failed", final_url=page.claim.url, chains=fault.chains)
+def lost_page(page: Evaluation, fault: BrowserError, page_id: str, policy: ReadPolicy, url: str) -> Evaluation:
+    """A page over which a browser was lost at a URL: its exchanges are recorded, and what it asked for is listed."""
+    lost = RenderedPage(state="failed", url=url, final_url=url, chains=fault.chains)
     made = structs.replace(_of_browser(page, page_id), resources=(_info_resource(page, lost, page_id),))
     return _failed(made, Failure("browser", fault.kind), policy)
 
@@ -114,7 +114,7 @@ def _page_info(page: Evaluation, rendered: RenderedPage, page_id: str) -> dict[s
         urls.setdefault(request.url, _told(request))
     info: dict[str, Any] = {
         "pageid": page_id,
-        "url": page.claim.url,
+        "url": rendered.url,
         "ts": iso_us(exchange.started_at),
         "finalUrl": rendered.final_url,
         "title": rendered.title,
@@ -190,19 +190,27 @@ def _links(claim: Claim, first: ResolvedLinks, rendered: RenderedPage, outlinks:
     followed = {outlinks.key(url): (url, FoundAs.FOLLOWED) for url in _followed(claim, rendered)}
     anchors = [url for url, found_as in leads if found_as is FoundAs.A]
     others = [link for link in leads if link[1] is not FoundAs.A]
-    base = rendered.final_url or claim.url
+    base = without_route(rendered.final_url) or claim.url
     more = outlinks.resolve(base, [*others, *followed.values()], anchors, follow=claim.follow)
     had = {outlinks.key(url): way for url, way in _had(rendered)}
     entries = dict.fromkeys((*_entries(first.entries), *_entries(more.entries)))
     kept = [one for one in entries if one[:-1] not in had or _is_wanted(one, had[one[:-1]], followed)]
     lines = dict.fromkeys((*first.lines.splitlines(keepends=True), *more.lines.splitlines(keepends=True)))
     along = outlinks.resolve(base, _brought(rendered, outlinks, followed), follow=claim.follow)
+    routes = outlinks.routes(_routes(rendered)) if claim.follow else NOTHING
     return ResolvedLinks(
-        b"".join(kept) + along.entries,
-        b"".join(lines),
-        (*first.news, *more.news, *along.news),
+        b"".join(kept) + along.entries + routes.entries,
+        b"".join(lines) + routes.lines,
+        (*first.news, *more.news, *along.news, *routes.news),
         first.dropped + more.dropped,
     )
+
+
+def _routes(rendered: RenderedPage) -> Iterator[str]:
+    """The URLs to which the page leads by a route."""
+    for url, _ in rendered.links:
+        if "#" in url and route_of(url) and (page := normalise_page(url)) is not None and page != rendered.url:
+            yield page
 
 
 def _is_wanted(entry: bytes, way: FoundAs | None, followed: Container[bytes]) -> bool:

@@ -59,6 +59,8 @@ class LostCaptures:
         """
         lost = [capture for capture in captures if capture.found_as != _ROBOTS]
         last = {page_key(capture.url): capture.attempt for capture in lost}
+        shown = {capture.url for capture in lost if capture.engine == "browser" and capture.record_type != "resource"}
+        last |= self._routes(shown, {capture.url: capture.attempt for capture in lost})
         pending: Counter[int] = Counter()
         ids = [page_id for _, page_id, _ in self._keys.find(list(last))]
         for page_id, key, tried, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
@@ -68,6 +70,15 @@ class LostCaptures:
         stored = [capture for capture in lost if capture.record_type == "response" and capture.digest]
         self._payloads.forget([(bytes.fromhex(c.digest), UUID(c.record_id).bytes) for c in stored])
         return pending
+
+    def _routes(self, urls: Iterable[str], attempts: Mapping[str, int]) -> dict[bytes, int]:
+        """By key, the pages that are routes of these documents: their captures have the URL of the document."""
+        keys: dict[bytes, int] = {}
+        for url in urls:
+            here = pages.c.job_id == self._job_id, pages.c.url.startswith(f"{url}#", autoescape=True)
+            found = self._db.connection.execute(select(pages.c.key).where(*here)).scalars()
+            keys |= dict.fromkeys(map(bytes, found), attempts[url])
+        return keys
 
     def of_pipeline(self, last: Mapping[str, int], pipeline: str, tries: int) -> Counter[int]:
         """Make the pages of these URLs pending whose last try is this one, and was made by a pipeline."""

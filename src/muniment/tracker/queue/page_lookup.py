@@ -8,7 +8,7 @@ from msgspec import Struct
 from sqlalchemy import select
 
 from muniment.model.link import FoundAs
-from muniment.model.url import shortened, url_key
+from muniment.model.url import route_of, shortened, url_key, without_route
 from muniment.rules.scope import FAR
 from muniment.rules.session_ids import page_key
 from muniment.tracker.db.database import Database
@@ -56,11 +56,15 @@ class PageRecord(Struct, frozen=True, kw_only=True):
 
 
 def find_page(db: Database, job_id: int, url: str) -> PageRecord | None:
-    """The page of a normalised URL, or None when it was never seen."""
-    known = PageKeys(db, job_id).find([page_key(url), url_key(url)])
+    """The page of a normalised URL, of a route that has none that of its document; None when it was never seen."""
+    document = without_route(url)
+    known = PageKeys(db, job_id).find(list({page_key(url), url_key(url), page_key(document)}))
     found = select(pages).where(pages.c.job_id == job_id, pages.c.id.in_([page_id for _, page_id, _ in known]))
     # a redirect to itself with a session id has a page of its own (rules.sessions)
-    rows = sorted(db.connection.execute(found).mappings(), key=lambda row: bool(row["url"] != shortened(url)))
+    rows = sorted(
+        db.connection.execute(found).mappings(),
+        key=lambda row: (row["url"] != shortened(url), route_of(row["url"]) != route_of(url)),
+    )
     if not rows:
         return None
     page = rows[0]
