@@ -265,7 +265,7 @@ def test_a_capture_is_viewed(shown: tuple[Dashboard, str], browser: Chromium) ->
     assert not found[1].startswith(dashboard.origin)
     page = browser.page()
     page.goto(found[1])
-    assert "the body of a" in page.frame("mp_/").wait("document.body.innerText")
+    page.frame("mp_/").wait("document.body.innerText.includes('the body of a')")
 
 
 def test_a_pattern_is_tried_before_it_is_added(shown: tuple[Dashboard, str]) -> None:

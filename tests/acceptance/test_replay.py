@@ -180,14 +180,14 @@ def test_a_hostile_page_changes_nothing_outside_its_frame(shown: Shown, browser:
     tried = frame.wait("window.over")
     assert len(tried) > 15
     assert not [one for one in tried if one in {"registered", "front read", "read the front"}], tried
-    banner = page.run(BUILT)
     tabs = [page, *(open_hostile(browser, address)[0] for _ in ways[1:])]
     frames = [tab.frame("mp_/") for tab in tabs]
+    banners = [tab.run(BUILT) for tab in tabs]
     for way, one in zip(ways, frames, strict=True):
         one.run(f"void leave('{way}')")
     for one in frames:
         gone_or_held(one)
-    for way, tab in zip(ways, tabs, strict=True):
+    for way, tab, banner in zip(ways, tabs, banners, strict=True):
         assert tab.run("location.href") == address, way
         assert tab.run(BUILT) == banner, way
     pages = [one for one in browser.call("Target.getTargets")["targetInfos"] if one["type"] == "page"]

@@ -67,7 +67,7 @@ def test_a_fetch_resumes_on_a_server(muniment: Callable[..., Any], tracker_datab
         assert sorted(site.requests) == sorted(SITE)
 
 
-def test_a_page_that_an_older_version_skipped_for_want_of_robots_txt_waits_again_on_a_server(
+def test_retries_take_up_what_an_older_version_skipped_for_want_of_robots_txt_on_a_server(
     muniment: Callable[..., Any], tracker_database: str, tmp_path: Path
 ) -> None:
     """The job had finished; older versions took a robots.txt of 503 for a verdict, and kept no answer."""
@@ -83,6 +83,8 @@ def test_a_page_that_an_older_version_skipped_for_want_of_robots_txt_waits_again
             tracker.execute("DELETE FROM robots WHERE origin = %s", (site.url.rstrip("/"),))
         site.pages["/robots.txt"] = "User-agent: *\nAllow: /"
         assert muniment(*crawl).code == 0
+        assert site.counts() == {"/robots.txt": 1, "/": 1}, "what is over is asked for again on demand alone"
+        assert muniment(*crawl, "--retry-failed").code == 0
         assert site.counts() == {"/robots.txt": 2, "/": 1, "/a": 1}
         assert "captured" in muniment("why", f"{site.url}a", "-o", tmp_path / "out").stdout
         assert muniment("check", tmp_path / "out").code == 0

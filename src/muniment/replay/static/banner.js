@@ -24,6 +24,7 @@ function element(tag, text, given = {}) {
 
 /** The address of the frame's document as `TIME/URL`. */
 let view = frame.src.slice(new URL(frame.src).origin.length).replace(/^\/at\/(\d+)[a-z]*_?\//, "$1/");
+let latest = view;
 let claimed = null;
 let following = false;
 
@@ -55,11 +56,13 @@ frame.addEventListener("load", async () => {
     return;
   }
   const [last, at, url] = /^(\d+)\/(.+)$/s.exec(seen) ?? [];
-  if (url && number > shown) claim(at, url, last);
+  // a page that follows at once may have reported before the load of the one before it was over
+  if (url && number > shown && last !== latest) claim(at, url, last);
   shown = Math.max(shown, number);
 });
 
 function claim(at, url, of) {
+  latest = of;
   claimed = { at, url, of };
   if (!following) follow();
 }
