@@ -27,7 +27,7 @@ from muniment.tracker.stores.results import ResultStore, StoredResult
 
 __all__ = ["FILES", "PageResults", "document_of", "results_of", "save_results"]
 
-_COLUMNS = ("url", "attempt", "page_id", "redirect_to", "warc_file", "warc_offset", "record_type", "started_at")
+_COLUMNS = ("url", "attempt", "page_id", "redirect_to", "warc_file", "warc_offset", "record_type")
 _MOST_REDIRECTS = 20
 _MOST_MARKUP = 64 << 20
 FILES = {
@@ -114,11 +114,26 @@ def _page_id(out: Path, url: str, tried: AttemptRecord | None) -> str | None:
     if tried is None:
         return None
     rows = [row for row in rows_with(out, "url", [without_route(url)], _COLUMNS) if row["attempt"] == tried.number]
-    mine = [row for row in rows if row["page_id"]]
-    # other routes of the document have rows of its URL, too
-    now = [row for row in mine if row["started_at"] // 1000 == tried.started_at]
-    found = now or mine
-    return found[-1]["page_id"] if found else None
+    ids = list(dict.fromkeys(row["page_id"] for row in rows if row["page_id"]))
+    if len(ids) > 1:  # other routes of the document have rows of its URL, too
+        ids = _opened_as(out, url, ids) or ids
+    return ids[-1] if ids else None
+
+
+def _opened_as(out: Path, url: str, page_ids: list[str]) -> list[str]:
+    """Those of some pages that were opened at a URL, of which the rows have no fragment."""
+    rows = rows_with(out, "page_id", page_ids, _COLUMNS)
+    said = (row for row in rows if row["url"].startswith("urn:pageinfo:"))
+    return [row["page_id"] for row in said if _page_info(out, row).get("url") == url]
+
+
+def _page_info(out: Path, row: dict[str, Any]) -> dict[str, Any]:
+    try:
+        _, block = read_record(member_pieces(_container(out, row["warc_file"]), row["warc_offset"]))
+        info = msgspec.json.decode(b"".join(block))
+    except (DamageError, OSError, msgspec.DecodeError):
+        return {}
+    return info if isinstance(info, dict) else {}
 
 
 def save_results(out: Path, found: PageResults, folder: Path) -> list[str]:

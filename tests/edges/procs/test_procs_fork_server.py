@@ -99,7 +99,9 @@ def test_a_shim_keeps_the_next_command_and_knows_nothing_of_the_last(book, tmp_p
 @pytest.mark.parametrize("struck", [0, 1])
 def test_a_shim_that_is_killed_while_it_waits_is_replaced(book, struck, server):
     first = launch(book, ["true"], server=server)
-    psutil.Process(first.keepers[struck]).kill()
+    keeper = psutil.Process(first.keepers[struck])
+    keeper.kill()
+    soon(lambda: is_over(keeper), "a killed process ends when it is scheduled next")
     run = launch(book, ["sh", "-c", "exit 5"], server=server)
     assert run.ending.exit_code == 5
     assert not set(run.keepers) & set(first.keepers)
