@@ -67,7 +67,7 @@ def run_muniment(cwd: Path, *arguments: object, eager: bool = False, code: int =
     assert process.returncode == code, f"{process.returncode}: {stderr}"
 
 
-def wait_until(true: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+def wait_until(true: Callable[[], object], what: str, seconds: float = 150.0) -> None:
     """Look again and again until it is true; the test fails when that takes too long.
 
     Where a look takes long, a program is asked, which has other work: it is asked less often.

@@ -14,7 +14,7 @@ from tests.support.chromium import BrowserPage, Chromium
 from tests.support.dashboard import Dashboard
 from tests.support.gated_site import Answer, GatedSite
 
-PAGES = 400
+PAGES = 1500
 
 
 def slow_site() -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_a_tab_survives_a_restart_and_shows_no_line_twice(
     muniment: Any, site: GatedSite, runs: Path, tmp_path: Path, browser: Chromium
 ) -> None:
     page = browser.page()
-    process = crawl(muniment, site, runs / "one", "--delay", "50")
+    process = crawl(muniment, site, runs / "one", "--delay", "200")
     wait_until(lambda: len(site.requests) > 2, "the crawl runs")
     with Dashboard(tmp_path, "runs") as first:
         port = first.port

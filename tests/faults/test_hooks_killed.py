@@ -208,7 +208,7 @@ def test_strikes_at_random_moments_leave_each_page_with_its_result(
         time.sleep(choose.uniform(0.3, 2.5))
         if command.poll() is None:
             found = struck_of(command, tmp_path)
-            for target in found if choose.random() < 0.2 else choose.choices(found or [psutil.Process(command.pid)]):
+            for target in found if choose.random() < 0.2 else choose.choices(found or [command]):
                 with contextlib.suppress(psutil.Error):
                     target.send_signal(signal.SIGKILL)
             time.sleep(0.2)
