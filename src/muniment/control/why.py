@@ -32,8 +32,7 @@ from muniment.model.url import (
 from muniment.rules.job_rules import Rules, rule_named
 from muniment.rules.rendering.needs_browser import reason_to_render, wanted_engine, why_not_rendered
 from muniment.rules.retry import is_failed
-from muniment.rules.robots.line import RefusingLine, refusing_line
-from muniment.rules.robots.rules import DISALLOWED, product_token
+from muniment.rules.robots.rules import DISALLOWED, RefusingLine, product_token, refusing_line
 from muniment.rules.scope import FAR
 from muniment.rules.session_ids import page_key
 from muniment.settings.option_table import Settings

@@ -22,7 +22,7 @@ _Add = Callable[[str, FoundAs], None]
 # `link` is xhtml:link, the same page in another language; the others are Google's image and video extensions.
 _LOCATIONS = scanner("loc", "content_loc", "player_loc", "thumbnail_loc", "link")
 _LINE = re.compile(r"^[ \t\ufeff]*+(https?://\S++)[ \t]*+\r?$", re.MULTILINE | re.IGNORECASE).finditer
-_NAMED = re.compile(r"^[ \t\ufeff]*+sitemap[ \t]*+:[ \t]*+([^\s#]++)", re.MULTILINE | re.IGNORECASE).finditer
+_NAMED = re.compile(r"(?:^|[\r\n])[ \t\ufeff]*+sitemap[ \t]*+:[ \t]*+([^\s#]++)", re.IGNORECASE).finditer
 SITEMAP_ROOTS = frozenset({"urlset", "sitemapindex"})
 """Names of the document's element, without prefix and in lower case."""
 # Programs print before a document: notices of PHP, empty lines, the byte-order marks of their files.

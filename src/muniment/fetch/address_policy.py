@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Literal
 
 from muniment.model.failure import Failure
@@ -13,14 +14,52 @@ __all__ = ["AddressClass", "address_class", "permitted"]
 
 AddressClass = Literal["public", "loopback", "link-local", "private", "reserved"]
 
+_V4: dict[str, AddressClass] = {
+    "0.0.0.0/8": "reserved",
+    "10.0.0.0/8": "private",
+    "100.64.0.0/10": "reserved",
+    "127.0.0.0/8": "loopback",
+    "169.254.0.0/16": "link-local",
+    "172.16.0.0/12": "private",
+    "192.0.0.0/24": "reserved",
+    "192.0.0.9/32": "public",
+    "192.0.0.10/32": "public",
+    "192.0.2.0/24": "reserved",
+    "192.88.99.0/24": "reserved",
+    "192.168.0.0/16": "private",
+    "198.18.0.0/15": "reserved",
+    "198.51.100.0/24": "reserved",
+    "203.0.113.0/24": "reserved",
+    "224.0.0.0/4": "reserved",
+    "240.0.0.0/4": "reserved",
+    "0.0.0.0/0": "public",
+}
+"""IANA's IPv4 special-purpose registry of 2025-10-09 (RFC 6890), and multicast; other addresses are public."""
+_V6: dict[str, AddressClass] = {
+    "::/0": "reserved",
+    "::1/128": "loopback",
+    "2000::/3": "public",
+    "2001::/23": "reserved",
+    "2001:1::1/128": "public",
+    "2001:1::2/128": "public",
+    "2001:1::3/128": "public",
+    "2001:3::/32": "public",
+    "2001:4:112::/48": "public",
+    "2001:20::/28": "public",
+    "2001:30::/28": "public",
+    "2001:db8::/32": "reserved",
+    "2002::/16": "reserved",
+    "3fff::/20": "reserved",
+    "fc00::/7": "private",
+    "fe80::/10": "link-local",
+    "fec0::/10": "private",
+}
+"""That of IPv6; public addresses are given out of 2000::/3 alone (RFC 4291 §2.4), fec0::/10 were site-local ones."""
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-# The only part of the IPv6 space from which public addresses are given out (RFC 4291 §2.4, IANA's registry).
-_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
-_SITE_LOCAL = ipaddress.IPv6Network("fec0::/10")
-_UNIQUE_LOCAL = ipaddress.IPv6Network("fc00::/7")
-_PRIVATE_V4 = tuple(ipaddress.IPv4Network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+_MOST_REMEMBERED = 4096
 
 
+@lru_cache(_MOST_REMEMBERED)
 def address_class(ip: str) -> AddressClass:
     """The class of an IPv4 or IPv6 address; raises ValueError for anything else.
 
@@ -28,18 +67,19 @@ def address_class(ip: str) -> AddressClass:
     `private`; unspecified, multicast, shared (CGNAT) and all other special addresses are `reserved`, never public.
     """
     address = ipaddress.ip_address(ip.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = _embedded(address)
-        if inner is None:
-            return _class_v6(address)
-        address = inner
-    if address.is_loopback:
-        return "loopback"
-    if address.is_link_local:
-        return "link-local"
-    if any(address in net for net in _PRIVATE_V4):
-        return "private"
-    return "public" if address.is_global and not address.is_multicast else "reserved"
+    inner = _embedded(address) if isinstance(address, ipaddress.IPv6Address) else None
+    table = _TABLES[4 if inner else address.version]
+    number = int(inner or address)
+    return next(kind for first, last, kind in table if first <= number <= last)
+
+
+def _table(classes: Mapping[str, AddressClass]) -> tuple[tuple[int, int, AddressClass], ...]:
+    """First and last address of each block with its class, the narrowest blocks first."""
+    networks = sorted(map(ipaddress.ip_network, classes), key=lambda one: one.prefixlen, reverse=True)
+    return tuple((int(one[0]), int(one[-1]), classes[str(one)]) for one in networks)
+
+
+_TABLES = {4: _table(_V4), 6: _table(_V6)}
 
 
 def permitted(addresses: tuple[str, ...], allowed: Collection[str]) -> tuple[str, ...] | Failure:
@@ -57,13 +97,3 @@ def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return address.sixtofour
-
-
-def _class_v6(address: ipaddress.IPv6Address) -> AddressClass:
-    if address.is_loopback:
-        return "loopback"
-    if address.is_link_local:
-        return "link-local"
-    if address in _UNIQUE_LOCAL or address in _SITE_LOCAL:
-        return "private"
-    return "public" if address in _GLOBAL_UNICAST and address.is_global else "reserved"

@@ -145,12 +145,12 @@ def test_rules_are_bounded_in_bytes_and_asked_for_again() -> None:
     pages = [f"https://h{number}.example/private/x" for number in range(4)]
 
     async def work() -> None:
-        robots = Robots(never, "muniment/1", parent.ask, parent.tell, parent.delay, most_bytes=2_500_000)
+        robots = Robots(never, "muniment/1", parent.ask, parent.tell, parent.delay, most_bytes=400_000)
         for _ in range(2):
             for page in pages:
                 rules = robots.known(page) or await robots.learn(page)
                 assert isinstance(rules, RobotsRules) and not rules.allows(page)
-                assert robots.bytes <= 2_500_000
+                assert robots.bytes <= 400_000
                 used_often = robots.known(pages[0]) or await robots.learn(pages[0])
                 assert isinstance(used_often, RobotsRules)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +59,21 @@ def after(*signs, manners=CALM, now=NOW, chance=1.0):
 )
 def test_retry_after_in_seconds_and_as_a_date(said, date, wait):
     assert asked_wait_ms(said, date, NOW) == wait
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
+@pytest.mark.parametrize(
+    "said", ["Sun, 06 Nov 1994 08:50:37 GMT", "Sunday, 06-Nov-94 08:50:37 GMT", "Sun Nov  6 08:50:37 1994"]
+)
+def test_each_form_of_a_date_is_gmt_in_any_zone(monkeypatch, zone, said):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        assert asked_wait_ms(said, "Sun, 06 Nov 1994 08:49:37 GMT", NOW) == 60_000
+        assert asked_wait_ms(said, "Sun Nov  6 08:49:37 1994", NOW) == 60_000
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_retry_after_holds_the_host_and_is_never_shortened():

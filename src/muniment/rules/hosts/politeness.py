@@ -6,6 +6,7 @@ once are one piece of news.
 
 from __future__ import annotations
 
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Literal
 
@@ -216,8 +217,10 @@ def asked_wait_ms(retry_after: str, date: str, now: int) -> int:
 
 
 def _unix_ms(date: str) -> int | None:
+    """Unix ms of an HTTP date: each of its three forms is GMT, which that of asctime does not say (RFC 9110 §5.6.7)."""
     try:
-        return int(parsedate_to_datetime(date).timestamp() * 1000)
+        found = parsedate_to_datetime(date)
+        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, TypeError, OverflowError):
         return None
 

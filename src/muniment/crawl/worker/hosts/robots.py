@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from sys import getsizeof
@@ -151,5 +152,15 @@ def _text(exchange: Exchange) -> str:
     if coding:
         payload = decode(payload, coding, MOST_BYTES)
     if len(payload) >= MOST_BYTES or exchange.truncated:
-        payload = payload[: payload.rfind(b"\n") + 1]
-    return payload.decode("utf-8-sig", "replace")
+        payload = payload[: max(payload.rfind(b"\n"), payload.rfind(b"\r")) + 1]
+    return payload.decode("utf-8-sig", "octets")
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """Octets that are no UTF-8 as escapes, which differ from each other as they do (RFC 9309 §2.2.2)."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "".join(f"%{octet:02X}" for octet in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("octets", _escaped)
