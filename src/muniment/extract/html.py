@@ -8,7 +8,7 @@ from itertools import islice
 
 from turbohtml import Document, Element, TokenType, parse, tokenize
 
-from muniment.extract.charset import decode
+from muniment.extract.charset import codec_of, decode
 from muniment.extract.css import css_links
 from muniment.extract.elements import TAGS, ElementReader, traits_of
 from muniment.extract.link_collector import MOST_LINKS, LinkCollector
@@ -37,8 +37,6 @@ _MOST_WITH_NULS = 1 << 20
 _ENOUGH = 4 * MOST_LINKS
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
 # The labels of UTF-16 in the Encoding standard, and their codecs here.
-_LITTLE = ("utf-16", "utf-16le", "unicode", "csunicode", "iso-10646-ucs-2", "ucs-2", "unicodefeff")
-_TWO_BYTE = {**dict.fromkeys(_LITTLE, "utf-16-le"), "utf-16be": "utf-16-be", "unicodefffe": "utf-16-be"}
 _TAGS = frozenset(tag.lower() for tag in TAGS)
 _SCRIPTED = re.compile(r"[\x00-\x20]*+javascript:", re.IGNORECASE).match
 _XHTML_EMPTY = re.compile(rb"<(script|style|title|textarea|iframe|noscript|noframes)\b([^<>]*+)(?<=/)>")
@@ -46,10 +44,10 @@ _XHTML_EMPTY = re.compile(rb"<(script|style|title|textarea|iframe|noscript|nofra
 
 def html_links(payload: bytes, charset: str | None, found: LinkCollector, *, xhtml: bool = False) -> None:
     """Collect the references of an HTML document, whatever its bytes; `charset` is the header's, if any."""
-    two_byte = _TWO_BYTE.get((charset or "").lower())
+    two_byte = (codec_of(charset) or "").startswith("utf-16")
     if two_byte or payload[:2] in {b"\xff\xfe", b"\xfe\xff"}:
         # The byte tests below read ASCII, so these charsets are turned into UTF-8 first.
-        payload, charset = decode(payload, two_byte).encode(), "utf-8"
+        payload, charset = decode(payload, charset if two_byte else None).encode(), "utf-8"
     if xhtml:
         payload = _XHTML_EMPTY.sub(rb"<\1\2></\1>", payload)
     encoding = None

@@ -8,7 +8,7 @@ from itertools import islice
 from msgspec import Struct
 from turbohtml import TokenType, tokenize
 
-from muniment.extract.charset import decode, label
+from muniment.extract.charset import codec_of, decode, label
 
 __all__ = ["PageText", "document_text", "early_title", "page_text"]
 
@@ -22,11 +22,6 @@ _BREAKS = frozenset(
 )  # fmt: skip
 _META = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?([\w:.-]+)", re.IGNORECASE)
 _SNIFFED = 4096
-_BROWSERS = {
-    "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949", "iso-8859-1": "cp1252",
-    "latin1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252", "iso-8859-9": "cp1254", "big5": "big5hkscs",
-}  # fmt: skip
-"""What browsers take these names for (the Encoding standard)."""
 _MOST_TOKENS = 1_000_000
 _LONGEST_TITLE = 1000
 
@@ -92,13 +87,15 @@ class _Reader:
 def document_text(payload: bytes, content_type: str) -> str:
     """The text of a document: by its declared charset, else by what it says itself, else as UTF-8 or Latin 1."""
     declared = label(content_type)
-    if declared is None and (found := _META.search(payload[:_SNIFFED])):
+    if codec_of(declared) is None and (found := _META.search(payload[:_SNIFFED])):
         declared = found[1].decode("ascii", "replace")
-    if declared is None:
+        # what is read here is no two-byte text (HTML §13.2.3.2)
+        declared = "utf-8" if (codec_of(declared) or "").startswith("utf-16") else declared
+    if codec_of(declared) is None:
         try:
             return payload.decode("utf-8-sig")
         except UnicodeDecodeError:
             # cut within a character, or the charset of the old web
             text = decode(payload, "utf-8")
             return text if text.count("\ufffd") <= 1 else decode(payload, "cp1252")
-    return decode(payload, _BROWSERS.get(declared.lower(), declared))
+    return decode(payload, declared)
