@@ -138,11 +138,11 @@ def test_inspect_counts_exchanges_and_what_was_made_of_them_apart(
     told = json.loads(muniment("inspect", out, "--json").stdout)
     everything = rows(out)
     exchanges = [row for row in everything if row["record_type"] != "resource"]
-    assert told["rows"] == len(exchanges) < len(everything)
-    assert {kind: count for kind, count, _ in told["rendered"]} == {"dom": 1, "pageinfo": 1, "text": 1}
-    assert 0 not in dict(told["statuses"])
-    assert not any(url.startswith("urn:") for _, _, url, _ in told["sample"])
-    assert "made of pages in browsers: dom 1 (" in muniment("inspect", out).stdout
+    assert told["exchanges"] == len(exchanges) < len(everything) == told["rows"]
+    assert {one["kind"]: one["records"] for one in told["rendered"]} == {"dom": 1, "pageinfo": 1, "text": 1}
+    assert "0" not in told["statuses"]
+    assert not any(one["url"].startswith("urn:") for one in told["sample"])
+    assert "made of pages in browsers: 1 × dom (" in muniment("inspect", out).stdout
     # the index of replay tools leads to both, and has the method of what was posted
     index = muniment("export", out, "--cdxj", "-").stdout
     assert f'"url":"urn:dom:{site.base}/"' in index.replace('": "', '":"')

@@ -105,7 +105,7 @@ def test_a_document_that_waited_is_captured_with_the_page_that_leads_to_it(
     assert done.code == 0, done.stderr
     paths = ("/", "/gate.html", *others, "/home.html", "/two.html")
     assert asked_for(site, *paths) == dict.fromkeys(paths, 1)
-    assert f"{len(paths)} pages and 0 requisites captured" in done.stderr
+    assert f"{len(paths)} pages captured, 0 missing" in done.stderr
 
 
 def test_images_that_foreign_style_sheets_offer_are_fetched(muniment: Any, site: ScriptSite, tmp_path: Path) -> None:

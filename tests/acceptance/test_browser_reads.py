@@ -103,7 +103,7 @@ def test_answers_without_a_document_and_of_odd_types(muniment, site, tmp_path):
     done = muniment("crawl", f"{site.url}odd", "-o", out, *OPTIONS, "--tries", "3", "--json")
     assert done.code == 0, done.stderr
     told = json.loads(done.stdout)
-    assert (told["failed"], told["queued"]) == (0, 0)
+    assert (told["failed"], told["queued"]) == ({}, 0)
     found = {row["url"].removeprefix(site.url): row for row in rows(out)}
     asked = site.counts()
     for path, status in (("empty", 204), ("nothing", 204)):

@@ -95,7 +95,7 @@ def test_a_document_that_a_script_leads_to_is_captured_with_its_page(
     site.files["/two.html"] = ("text/html", b"<title>two</title><a href=/home.html>home</a>" + WORDS)
     done = muniment("crawl", f"{site.base}/", "-o", out, *QUICK)
     assert done.code == 0, done.stderr
-    assert "3 pages and 0 requisites captured" in done.stderr
+    assert "3 pages captured, 0 missing, 0 failed" in done.stderr
     assert [site.asked[f"GET /{path}"] for path in ("", "home.html", "two.html")] == [1, 1, 1]
     assert json.loads(muniment("results", f"{site.base}/", "-o", out, "--json").stdout)["final_url"].endswith(
         "/home.html"

@@ -111,7 +111,7 @@ def test_links_that_lead_nowhere_hold_nothing_up_and_are_asked_for_again_only_wh
     assert "15 skipped by private addresses; the same command with --allow-private captures them" in said
     failed = len(nameless) + LINKS_TO_A_CLOSED_PORT + 15
     assert told_so.startswith(f"{failed} pages failed; to ask for them")
-    assert (summary["pages"], summary["given_up"]) == (PAGES + 1, failed)
+    assert (summary["site"]["pages"]["captured"], summary["retryable"]) == (PAGES + 1, failed)
 
 
 def skipped(out: Path) -> dict[str, str]:

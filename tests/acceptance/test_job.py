@@ -73,7 +73,9 @@ def test_every_verb_by_every_door(ask: Ask, tmp_path: Path) -> None:
     assert ask("job", "add", SITE, as_json=False) == f"{job + 1}\n"
     assert [one["id"] for one in ask("job", "list")] == [job, job + 1]
     assert ask("job", "list", "--state", "FINISHED") == []
-    assert ask("job", "show", job) == made
+    shown = ask("job", "show", job)
+    assert shown["counts"]["site"]["pages"]["queued"] == 1
+    assert {**shown, "counts": None} == made
 
     assert not ask("job", "resume", job)["paused"]
     assert ask("job", "pause", job)["paused"]

@@ -140,7 +140,7 @@ def test_a_run_in_use_and_one_that_is_interrupted(muniment: Any) -> None:
         crawl.send_signal(signal.SIGINT)
         stdout, stderr = crawl.communicate(timeout=30)
     assert (crawl.returncode, stderr) == (3, "")
-    assert json.loads(stdout)["outcome"]["exit_code"] == 3
+    assert json.loads(stdout)["exit"] == 3
 
 
 def test_ctrl_c_is_an_error_in_json(muniment: Any, tmp_path: Path) -> None:

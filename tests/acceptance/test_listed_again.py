@@ -61,7 +61,8 @@ def test_each_line_has_its_own(muniment: Callable[..., Any], site: GatedSite, tm
     done = muniment("fetch", listed(tmp_path / "list.jsonl", *lines), "-o", out, "--tries", 1, "--rounds", 0, "--json")
     assert done.code == 0, done.stderr
     said = json.loads(done.stdout)
-    assert (said["pages"], said["failed"], said["list_read"]["duplicates"]) == (5, 2, 6)
+    assert (said["failed"], said["list_read"]["duplicates"]) == ({"refused": 1, "scheme": 1}, 6)
+    assert said["site"]["pages"] == {"captured": 4, "missing": 0, "failed": 2, "skipped": 0, "queued": 0}
     again = [(a, "2"), (a, "2"), (b, "4"), (refused, "7"), ("mailto:x@y", "9")]
     check_again(out, [(url, {"id": number}) for url, number in again])
     first, _ = told(out)
@@ -72,7 +73,7 @@ def test_each_line_has_its_own(muniment: Callable[..., Any], site: GatedSite, tm
     checked = json.loads(muniment("check", out, "--json").stdout)
     assert (checked["faults"], checked["rows"]) == ([], len(first))
     inspected = json.loads(muniment("inspect", out, "--json").stdout)
-    assert (inspected["rows"], inspected["failed_urls"]) == (len(first), 2)
+    assert (inspected["exchanges"], inspected["rows"], inspected["failed_urls"]) == (len(first), len(first), 2)
     assert inspected["payload_bytes"] == sum(row["body_length"] for row in first)
     assert len(json.loads(muniment("why", a, "-o", out, "--json").stdout)["places"]) == 1
     # an index is a list, too, and says the same again

@@ -29,6 +29,10 @@ def summed(muniment: Callable[..., Any], *arguments: object, code: int = 0) -> d
     return found
 
 
+def pages_of(**words: int) -> dict[str, int]:
+    return {"captured": 0, "missing": 0, "failed": 0, "skipped": 0, "queued": 0, **words}
+
+
 def last_line(text: str) -> str:
     return text.splitlines()[-1]
 
@@ -41,21 +45,24 @@ def test_a_server_error_has_failed_and_is_tried_again(muniment: Callable[..., An
         asking_again = f"muniment {' '.join(map(str, crawl))} --retry-failed"
         one_failed = f"1 page failed; to ask for it again: {asking_again}"
         assert (done.code, last_line(done.stderr)) == (0, one_failed)
-        assert "3 pages and 0 requisites captured, 1 failed, 0 skipped" in done.stderr
-        assert "Answers and errors of this run: 200 2, 404 1, 500 1 (1 failed)" in done.stderr
+        assert "Site 127.0.0.1: 2 pages captured, 1 missing, 1 failed, 0 skipped, 0 queued\n" in done.stderr
+        assert "Answers: 2 × 200, 1 × " in done.stderr
         assert summed(muniment, "why", f"{site.url}a", "-o", "out")["verdict"] == "failed"
         found = summed(muniment, "inspect", "out")
-        assert (found["failed_urls"], found["rows"], found["complete"], found["errors"]) == (1, 4, 4, [])
-        assert "1 URL failed;" in muniment("inspect", "out").stdout.splitlines()[0]
+        assert (found["failed_urls"], found["rows"], found["complete"], found["errors"]) == (1, 4, 4, {})
+        assert "1 URL failed;" in muniment("inspect", "out").stdout.splitlines()[2]
 
         again = muniment(*crawl)
         assert "out is finished; nothing to do." in again.stderr
         assert (again.code, last_line(again.stderr)) == (0, one_failed)
-        assert summed(muniment, *crawl) == {"given_up": 1, "reason": "finished before", "already_finished": True}
+        told = summed(muniment, *crawl)
+        assert (told["already_finished"], told["outcome"], told["retryable"]) == (True, "finished", 1)
+        assert (told["answers"], told["failed"], told["errors"]) == ({"200": 2, "404": 1, "500": 1}, {"500": 1}, {})
         assert site.counts()["/a"] == 1
 
         retried = summed(muniment, *crawl, "--retry-failed")
-        assert (retried["pages"], retried["failed"], retried["given_up"], retried["errors"]) == (4, 0, 0, [])
+        assert retried["site"]["pages"] == pages_of(captured=3, missing=1)
+        assert (retried["pages"], retried["failed"], retried["retryable"], retried["errors"]) == (4, {}, 0, {})
         assert site.counts() == {"/": 1, "/a": 2, "/b": 1, "/gone": 1}
         assert "nothing to do" in last_line(muniment(*crawl, "--retry-failed").stderr)
         assert summed(muniment, "why", f"{site.url}a", "-o", "out")["verdict"] == "captured"
@@ -72,9 +79,9 @@ def test_a_start_page_that_ends_in_a_server_error_is_not_captured(muniment: Call
         done = muniment(*crawl)
         assert done.code == 4, done
         assert done.stderr.startswith("Nothing could be captured.")
-        assert summed(muniment, *crawl, code=4)["failed"] == 1
+        assert summed(muniment, *crawl, code=4)["failed"] == {"500": 1}
         told = summed(muniment, *crawl)
-    assert (told["pages"], told["failed"]) == (1, 0)
+    assert told["site"]["pages"] == pages_of(captured=1)
 
 
 def test_pages_behind_a_start_page_that_failed_are_no_start(muniment: Callable[..., Any]) -> None:
@@ -86,7 +93,8 @@ def test_pages_behind_a_start_page_that_failed_are_no_start(muniment: Callable[.
 def test_failed_pages_do_not_use_up_max_pages(muniment: Callable[..., Any]) -> None:
     with GatedSite({"/": "".join(f"<a href=/{n}>{n}</a>" for n in range(5)), "/0": BROKEN, "/1": BROKEN}) as site:
         told = summed(muniment, "crawl", site.url, "-o", "out", *ONCE, "--per-host", 1, "--max-pages", 2, code=3)
-    assert (told["pages"], told["failed"]) == (2, 2)
+    assert told["site"]["pages"] | {"queued": 0} == pages_of(captured=1, missing=1, failed=2)
+    assert told["failed"] == {"500": 2}
 
 
 @pytest.mark.parametrize(("status", "taken"), [(503, True), (408, True), (429, True), (501, False), (404, False)])
@@ -105,7 +113,7 @@ def test_what_an_earlier_version_counted_as_captured_is_tried_again(
         assert ("nothing to do" in done.stderr) is not taken
         assert site.counts()["/a"] == 1 + taken
     if taken:
-        assert "4 pages and 0 requisites captured, 0 failed" in done.stderr
+        assert "Site 127.0.0.1: 3 pages captured, 1 missing, 0 failed" in done.stderr
     assert muniment("check", "out").code == 0
 
 
@@ -122,12 +130,17 @@ def test_skipped_pages_are_named_by_cause(muniment: Callable[..., Any]) -> None:
         done = muniment(*crawl, "--allow-private", "--tries", 4, "--per-host", 1)
         assert done.code == 0, done
         told = summed(muniment, *crawl[:1], site.url, "-o", "two", *crawl[4:], "--allow-private", "--tries", 4)
-    by = dict(told["skipped_by"])
+    by = told["skipped"]
     assert {cause: by[cause] for cause in ("ignore", "robots", "noarchive", "limit")} == {
         "ignore": 1, "robots": 2, "noarchive": 1, "limit": 1
     }  # fmt: skip
-    assert by["dead-host"] + dict(told["failed_by"]).get("dead-host", 0) + dict(told["errors"]).get("refused", 0) == 9
-    assert told["skipped"] == sum(by.values())
+    assert by["dead-host"] + told["failed"].get("dead-host", 0) + told["failed"].get("refused", 0) == 9
+    assert told["site"]["pages"]["skipped"] + told["other"]["pages"]["skipped"] == sum(by.values())
+    assert (told["site"]["skipped"], told["other"]["skipped"]) == (
+        {cause: by[cause] for cause in by if cause != "dead-host"},
+        {"dead-host": by["dead-host"]},
+    )
+    assert told["other"]["hosts"] == 1
     lines = [line.strip() for line in done.stderr.splitlines()]
     assert "2 skipped by robots.txt; the same command with --no-robots captures them" in lines
     assert any(
@@ -149,11 +162,11 @@ def test_retry_failed_asks_hosts_again_that_were_given_up(muniment: Callable[...
     with GatedSite({"/": links}) as site:
         crawl = ("crawl", site.url, "-o", "out", "--no-robots", "--no-sitemaps", "--allow-private", "--rounds", 0)
         first = summed(muniment, *crawl)
-        assert dict(first["skipped_by"])["dead-host"] > 0
-        assert first["given_up"] == first["failed"] + first["skipped"] == 9
+        assert first["skipped"]["dead-host"] > 0
+        assert first["retryable"] == sum(first["failed"].values()) + sum(first["skipped"].values()) == 9
         again = summed(muniment, *crawl, "--retry-failed")
-    assert (again["pages"], again["given_up"]) == (1, 9), "it is asked again, and is dead still"
-    assert again["statuses"][0][0] == 0
+    assert (again["site"]["pages"], again["retryable"]) == (pages_of(captured=1), 9), "it is dead still"
+    assert (again["answers"], sum(again["errors"].values()) > 0) == ({}, True)
 
 
 def test_lines_of_a_fetch_that_were_left_out_are_named(muniment: Callable[..., Any], tmp_path: Path) -> None:
@@ -165,7 +178,7 @@ def test_lines_of_a_fetch_that_were_left_out_are_named(muniment: Callable[..., A
         assert "  1 failed by robots.txt; the same command with --no-robots captures them" in done.stderr
         assert "--retry-failed" not in last_line(done.stderr), "nobody can, or may, ask for these"
         told = summed(muniment, "fetch", "list.txt", "-o", "two", "--robots", "--rounds", 0)
-        assert (told["failed"], told["failed_by"], told["skipped_by"]) == (2, [["robots", 1]], [])
+        assert (told["failed"], told["skipped"]) == ({"robots": 1, "scheme": 1}, {})
         fetch = ("fetch", "list.txt", "-o", "out", "--no-robots", "--rounds", 0)
         again = summed(muniment, *fetch)
-        assert (again["pages"], again["failed"]) == (2, 1)
+        assert (again["site"]["pages"], again["failed"]) == (pages_of(captured=2, failed=1), {"scheme": 1})

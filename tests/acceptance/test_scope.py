@@ -300,6 +300,6 @@ def test_inspect_counts_what_is_there(hosts: Hosts, whole: Path, muniment: Calla
     assert (found["rows"], found["complete"]) == (len(rows), sum(not row["error"] for row in rows))
     assert found["payload_bytes"] == sum(row["body_length"] for row in rows)
     assert found["stored_bytes"] == sum(row["warc_length"] for row in rows)
-    assert dict(found["statuses"]) == Counter(row["status"] for row in rows)
+    assert dict(found["statuses"]) == Counter(str(row["status"]) for row in rows)
     assert {host["host"]: host["captures"] for host in found["hosts"]} == Counter(row["host"] for row in rows)
     assert dict(found["types"]) == Counter(row["content_type"].partition(";")[0] for row in rows)

@@ -119,8 +119,8 @@ def test_a_crawl_at_a_terminal(terminal, site: GatedSite, columns: int) -> None:
     assert hidden
     assert not crawl.screen.cursor.hidden
     assert "Ctrl-C" not in told, "the panel is gone"
-    assert re.match(r"Finished after \d:\d\d: 5 pages and 0 requisites captured, 1 failed, 0 skipped, 0 queued", told)
-    assert "Answers and errors of this run: 200 4, 404 1, refused 1" in told
+    assert re.match(r"Finished after \d:\d\d: \d requests in all its runs.* Site 127\.0\.0\.1: 4 pages", told)
+    assert "Answers: 4 × 200, 1 × 404 Errors: 1 × refused" in told
     assert "Next: muniment inspect out muniment check out" in told
 
 

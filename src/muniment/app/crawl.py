@@ -25,14 +25,14 @@ from muniment.settings.option_table import Settings
 
 if TYPE_CHECKING:
     from muniment.app.hooks import HookPlan
-    from muniment.crawl.progress import AlreadyFinished, Summary
+    from muniment.crawl.progress import Summary
     from muniment.seeds.source import SeedSource
 
 __all__ = ["begun"]
 
 
 @contextmanager
-def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summary | AlreadyFinished]]:
+def begun(request: Request, row: CommandRow) -> Iterator[Callable[[Watch], Summary]]:
     """Take the directory of a job, and launch its first worker; yields what runs or resumes the job in it.
 
     That gets a `watch`, which it shows a snapshot four times a second, and returns the summary, or that the job had
@@ -96,7 +96,7 @@ def _refuse_odd_names(directory: Path) -> None:
         raise UsageError(no_text(str(directory.absolute())))
 
 
-def _run_locked(taken: RunContext, watch: Watch) -> Summary | AlreadyFinished:
+def _run_locked(taken: RunContext, watch: Watch) -> Summary:
     from muniment.app.run import run_locked  # noqa: PLC0415  (while the worker imports what it needs)
 
     return run_locked(taken, watch)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 from msgspec import structs
@@ -39,10 +39,11 @@ from muniment.crawl.orchestrator.seed_feed import SeedFeed
 from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.ports import Events
-from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
+from muniment.crawl.progress import RunOutcome, Summary, summary_of
 from muniment.errors import AbortedError, DiskFullError, UsageError
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
 from muniment.model.job import JobState, JobTerms
+from muniment.model.network.counts import RunFacts
 from muniment.model.place import TrackerPlace
 from muniment.model.seed import SeedPlace
 from muniment.model.url import is_web
@@ -50,7 +51,6 @@ from muniment.procs.children.launch import Indexer, LaunchedWorker, launch_worke
 from muniment.procs.lock import EVENTS_FILE
 from muniment.procs.registry import ProcessRegistry
 from muniment.procs.sweep import SWEEP_S, tend
-from muniment.rules.domains import troubles_of
 from muniment.rules.resume import changed_fixed
 from muniment.seeds.read import batches
 from muniment.seeds.source import SeedSource
@@ -59,11 +59,12 @@ from muniment.settings.option_table import Settings
 from muniment.tracker.connect import tracker_at
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
-from muniment.tracker.jobs.reports import given_up, left_out, silent_hosts
 from muniment.tracker.jobs.terms import change_terms
 from muniment.tracker.open import OpenJob, StartPages, open_job
+from muniment.tracker.queue.counters import totals_of
 from muniment.tracker.queue.local import LocalQueue as JobQueue
 from muniment.tracker.queue.rounds import any_failed, any_to_revive
+from muniment.tracker.views.counts import job_summary, keep_facts
 
 if TYPE_CHECKING:
     from muniment.app.live import LivePlane
@@ -76,7 +77,7 @@ _LEAST_DESCRIPTORS = 64
 """Files and sockets that a process of a crawl needs at least: half of them are for connections."""
 
 
-def run_locked(taken: RunContext, watch: Watch) -> Summary | AlreadyFinished:
+def run_locked(taken: RunContext, watch: Watch) -> Summary:
     """Run or resume a job that had not finished before. Raises MunimentError."""
     out, place = taken.out, taken.place
     try:
@@ -87,7 +88,7 @@ def run_locked(taken: RunContext, watch: Watch) -> Summary | AlreadyFinished:
         raise no_room(error, out, place.directory, taken.request.settings) from error
 
 
-def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> Summary | AlreadyFinished:
+def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> Summary:
     request, settings, out, place = taken.request, taken.request.settings, taken.out, taken.place
     refuse_crawl(db)
     if settings.seed and taken.source is None:
@@ -101,7 +102,7 @@ def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> S
         _check_going(out, job)
         retried = request.retry_failed and any_failed(db, job.job_id)
         if job.over and not (retried or any_to_revive(db, job.job_id, settings)):
-            return AlreadyFinished(given_up(db, job.job_id))
+            return _finished_before(db, job.job_id, out)
     return uvloop.run(while_it_can(_run(taken, db, starts, watch)))
 
 
@@ -185,6 +186,7 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
     )
     workers = most_workers(opened.settings)
     setup = structs.replace(setup, settings=opened.settings, workers=workers, hooked=opened.hooks is not None)
+    keep_facts(db, opened.job.job_id, None)
     opened.frontier.add_cookies(secrets.cookies)
     if setup.browser is not None:
         events.listen(partial(clear_after_lost, out, pids={}))
@@ -213,7 +215,7 @@ async def _run_job(taken: RunContext, db: Database, starts: StartPages, events: 
             clear_profiles(out)
     opened.frontier.hosts.keep_rest()
     save_cookies(out / COOKIE_FILE, opened.frontier.cookies.everything(now_ms() // 1000))
-    summary = await _conclude(db, opened, orchestrator, files, events, outcome, plane)
+    summary = await _conclude(db, opened, taken.out, orchestrator, files, events, outcome, plane)
     return (
         structs.replace(summary, list_read=seed_feed.read, bad_lines=tuple(seed_feed.named)) if seed_feed else summary
     )
@@ -329,6 +331,7 @@ def _beside(
 async def _conclude(
     db: Database,
     opened: OpenJob,
+    out: Path,
     orchestrator: Orchestrator,
     files: WarcFiles,
     events: Events,
@@ -340,34 +343,48 @@ async def _conclude(
     hooks_wait = opened.hooks is not None and (opened.hooks.busy or outcome.reason != "finished")
     if not hooks_wait and jobs.settle(db, job_id, now_ms()) == "FINISHED" and files.joined:
         jobs.set_outcome(db, job_id, "failed" if outcome.exit_code == 4 else "completed")
-    last = orchestrator.snapshot()
-    count, size = files.files()
-    left = left_out(db, job_id)
-    skipped = sum(one.pages for one in left if not one.failed)
-    summary = Summary(
-        outcome=outcome,
-        elapsed_s=last.elapsed_s,
-        pages=opened.frontier.totals.captured,
-        requisites=opened.frontier.totals.requisites,
-        failed=last.failed,
-        skipped=skipped,
-        queued=last.queued,
-        payload_bytes=last.payload_bytes,
-        warc_files=count,
-        warc_bytes=size,
-        statuses=tuple(sorted(orchestrator.progress.statuses.items())),
-        errors=tuple(orchestrator.progress.errors.most_common()),
-        silent=troubles_of(silent_hosts(db, job_id)) if last.failed or skipped else (),
-        crowded=orchestrator.progress.crowded,
-        links_dropped=orchestrator.progress.links_dropped,
-        hooks=tuple(sorted(orchestrator.progress.hooks.items())),
-        skipped_by=tuple((one.cause, one.pages) for one in left if not one.failed),
-        failed_by=tuple((one.cause, one.pages) for one in left if one.failed),
-        given_up=0 if outcome.exit_code else given_up(db, job_id),
-        rendering=orchestrator.rendering.sums,
-        unanswered=last.unanswered,
-    )
-    events.publish(FinishEvent(outcome.reason, outcome.exit_code, last.captured, last.failed, last.queued))
+    summary = _run_summary(db, opened, out, orchestrator, files, outcome)
+    pages = summary.all_pages
+    told = pages.captured, pages.failed, pages.queued, pages.missing, pages.skipped
+    events.publish(orchestrator.snapshot(), FinishEvent(outcome.reason, outcome.exit_code, *told))
     if plane is not None:
         await plane.close()
     return summary
+
+
+def _run_summary(
+    db: Database, opened: OpenJob, out: Path, orchestrator: Orchestrator, files: WarcFiles, outcome: RunOutcome
+) -> Summary:
+    """Keep what a run leaves behind, and sum it up with its job."""
+    job_id, last, progress = opened.job.job_id, orchestrator.snapshot(), orchestrator.progress
+    opened.frontier.counters.keep_run(orchestrator.rendering.take_new(0))
+    warc_files, stored = files.files()
+    facts = RunFacts(
+        reason="" if outcome.reason == "finished" else outcome.reason,
+        exit=outcome.exit_code,
+        seconds=round(last.elapsed_s, 3),
+        answers={str(status): count for status, count in progress.answers.most_common()},
+        errors=dict(progress.errors.most_common()),
+        warc_files=warc_files,
+        stored=stored,
+    )
+    keep_facts(db, job_id, facts)
+    return _summed(
+        db,
+        job_id,
+        out,
+        hooks=dict(sorted(progress.hooks.items())),
+        browsers_replaced=orchestrator.rendering.sums.replaced,
+        unanswered=last.unanswered,
+    )
+
+
+def _finished_before(db: Database, job_id: int, out: Path) -> Summary:
+    """The summary of a job that had finished before, as it was."""
+    return _summed(db, job_id, out, already_finished=True)
+
+
+def _summed(db: Database, job_id: int, out: Path, **more: Any) -> Summary:
+    totals = totals_of(db, job_id)
+    old = {"pages": totals.captured, "requisites": totals.requisites}
+    return summary_of(job_summary(db, job_id), directory=str(out), **old, **more)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from muniment.cli.display.line import SilentDisplay
-    from muniment.crawl.progress import AlreadyFinished, Summary
+    from muniment.crawl.progress import Summary
 
 __all__ = ["crawl", "fetch"]
 
@@ -99,11 +99,10 @@ def _run(invocation: Invocation, request: Request, *, as_json: bool, quiet: bool
     return done.exit_code
 
 
-def _tell(request: Request, done: Summary | AlreadyFinished, out: Path) -> None:
+def _tell(request: Request, done: Summary, out: Path) -> None:
     from muniment.cli.display.summary import tell_finished, tell_summary  # noqa: PLC0415  (loaded with what was shown)
-    from muniment.crawl.progress import AlreadyFinished  # noqa: PLC0415
 
-    if isinstance(done, AlreadyFinished):
+    if done.already_finished:
         tell_finished(done, out, request.command_line)
         return
     seed = request.settings.seed

@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from muniment.cli.click_options import PLACE, log_option
+from muniment.cli.display.counts import answer_lines, count_lines, times
 from muniment.cli.display.quantities import counted, duration_text, size_text
-from muniment.cli.display.summary import crowded_lines, trouble_lines
+from muniment.cli.display.summary import crowded_lines, silent_lines
 from muniment.clock import iso_ms
 from muniment.control.inspect import Inspection, inspect_paths
 from muniment.settings.values import MOST_ROWS
@@ -36,8 +37,8 @@ _MOST_TROUBLES = 20
 def inspect(paths: tuple[str, ...], sample: int, as_json: bool, quiet: bool) -> int:
     """Summarise output directories or captures.parquet files; patterns such as 'runs/*' are allowed.
 
-    Statuses, errors, types, hosts, hosts that never answered, speed over time, and a sample. It counts rows of the
-    index, of which a page may have several; what a run says at its end counts pages.
+    Pages as a run counts them at its end; then rows of the index, of which a page may have several: statuses, types,
+    hosts, speed over time, and the last of the site; and the hosts that never answered.
     """
     found = inspect_paths(paths, sample)
     if as_json:
@@ -50,9 +51,11 @@ def inspect(paths: tuple[str, ...], sample: int, as_json: bool, quiet: bool) -> 
 def _tell(found: Inspection, *, quiet: bool) -> None:
     console = Console(highlight=False, soft_wrap=True)
     seconds = max(found.last_ms - found.first_ms, 0) / 1000
+    for line in (*count_lines(found), *answer_lines(found)):
+        console.print(line, markup=False)
     unchanged = f", {found.unchanged:,} unchanged" if found.unchanged else ""
     console.print(
-        f"{counted(found.rows, 'row')}, robots.txt and repeated tries among them: {found.complete:,} complete, "
+        f"{counted(found.exchanges, 'row')}, robots.txt and repeated tries among them: {found.complete:,} complete, "
         f"{counted(found.revisits, 'revisit')}"
         f"{unchanged}; {counted(found.failed_urls, 'URL')} failed; "
         f"{size_text(found.payload_bytes)} of payload in {size_text(found.stored_bytes)}; "
@@ -60,29 +63,24 @@ def _tell(found: Inspection, *, quiet: bool) -> None:
     )
     if quiet:
         return
-    grid = Table.grid(padding=(0, 4))
-    grid.add_row(
-        _counts("status", [(str(status or "none"), count) for status, count in found.statuses]),
-        _counts("error", list(found.errors)),
-        _counts("type", [(name or "(none)", count) for name, count in found.types]),
-    )
-    console.print(grid)
+    console.print(f"statuses of rows: {times(found.statuses) or 'none'}", markup=False)
+    console.print(_counts("type", [(name or "(none)", count) for name, count in found.types.items()]))
     hosts = Table("host", _right("rows"), _right("payload"), box=None, header_style="bold")
     for host in found.hosts:
         hosts.add_row(host.host, f"{host.captures:,}", size_text(host.payload_bytes))
     console.print(hosts)
-    for line in (*crowded_lines(found.crowded, found.links_dropped), *trouble_lines(found.silent, _MOST_TROUBLES)):
+    crowded = crowded_lines(found.crowded.pages, found.crowded.links_dropped)
+    for line in (*crowded, *silent_lines(found, _MOST_TROUBLES)):
         console.print(line, markup=False)
     if found.rendered:
-        made = ", ".join(f"{kind} {count:,} ({size_text(size)})" for kind, count, size in found.rendered)
+        made = ", ".join(f"{one.records:,} × {one.kind} ({size_text(one.bytes)})" for one in found.rendered)
         console.print(f"made of pages in browsers: {made}", markup=False)
     if found.hooks:
         console.print(_hooks(found))
     console.print(_speed(found))
-    for status, length, url, error in found.sample:
-        console.print(
-            f"{status or 'none':>4} {size_text(length):>9}  {url}{'  ' + error if error else ''}", markup=False
-        )
+    for one in found.sample:
+        error = f"  {one.error}" if one.error else ""
+        console.print(f"{one.status or 'none':>4} {size_text(one.payload_bytes):>9}  {one.url}{error}", markup=False)
 
 
 def _hooks(found: Inspection) -> Table:

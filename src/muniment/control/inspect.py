@@ -8,15 +8,14 @@ from pathlib import Path
 import duckdb
 from msgspec import Struct
 
-from muniment.control.dropped import dropped_links
 from muniment.control.hook_reports import HookTotal, hook_totals
 from muniment.control.indexes import captures_under, paths_of
+from muniment.control.runs.counts import counted_by_rows, directory_summary, summed
 from muniment.errors import ArchiveError
 from muniment.model.capture import LISTED_AGAIN
-from muniment.model.failure import Trouble
-from muniment.rules.domains import troubles_of
+from muniment.model.network.counts import JobSummary
 
-__all__ = ["HostTotal", "Inspection", "Span", "inspect_paths", "span_ms"]
+__all__ = ["HostTotal", "Inspection", "KindTotal", "RowTotal", "Span", "inspect_paths", "span_ms"]
 
 _MOST_SPANS = 19
 """With its head, the table has twenty lines."""
@@ -42,11 +41,33 @@ class Span(Struct, frozen=True):
     errors: int
 
 
-class Inspection(Struct, frozen=True, kw_only=True):
-    """The index in numbers."""
+class RowTotal(Struct, frozen=True):
+    """One row of a sample."""
 
-    rows: int
+    status: int
+    payload_bytes: int
+    url: str
+    error: str
+
+
+class KindTotal(Struct, frozen=True):
+    """Records of one kind that were made of pages."""
+
+    kind: str
+    """`view`, `dom` and others."""
+    records: int
+    bytes: int
+
+
+class Inspection(JobSummary, frozen=True, kw_only=True):
+    """The counts of directories, and their index in numbers."""
+
+    directories: tuple[JobSummary, ...]
+    """The counts of each directory and index file; those above are their sums."""
+    exchanges: int
+    """Rows, without what browsers made of pages, and without copies."""
     complete: int
+    """Of these, those without an error."""
     revisits: int
     unchanged: int
     """Captures that are what the seed list knows of them; most are among the revisits."""
@@ -54,30 +75,22 @@ class Inspection(Struct, frozen=True, kw_only=True):
     stored_bytes: int
     first_ms: int
     last_ms: int
-    statuses: tuple[tuple[int, int], ...]
-    """(status, rows), most first; 0 without a response."""
-    errors: tuple[tuple[str, int], ...]
-    """(code, rows), most first."""
-    types: tuple[tuple[str, int], ...]
+    statuses: dict[str, int]
+    """Rows with a record by status, robots.txt and repeated tries among them."""
+    types: dict[str, int]
     all_hosts: int
     failed_urls: int
-    """URLs, robots.txt apart, whose last row has an error or one of the statuses 429 and 5xx."""
+    """URLs, robots.txt apart, whose last row has an error or a status that asks for another try."""
     hosts: tuple[HostTotal, ...]
-    silent: tuple[Trouble, ...]
-    """Hosts that never answered."""
-    crowded: int
-    """Pages with more links than are followed."""
-    links_dropped: int
-    """About how many links of theirs are not."""
     span_ms: int
     speed: tuple[Span, ...]
     """What came in, span by span; empty spans are left out."""
-    sample: tuple[tuple[int, int, str, str], ...]
-    """(status, payload bytes, URL, error) of the last rows."""
+    sample: tuple[RowTotal, ...]
+    """The last rows of the site."""
     hooks: tuple[HookTotal, ...] = ()
     """What hooks did."""
-    rendered: tuple[tuple[str, int, int], ...] = ()
-    """(kind, records, bytes) of what was made of pages in browsers, beside the rows above: `view`, `dom` and others."""
+    rendered: tuple[KindTotal, ...] = ()
+    """What was made of pages in browsers, beside the rows above."""
 
 
 def inspect_paths(patterns: Sequence[str], sample: int, hosts: int = 10) -> Inspection:
@@ -106,7 +119,6 @@ def span_ms(first_ms: int, last_ms: int) -> int:
 
 def _inspect(paths: Sequence[Path], sample: int, hosts: int) -> Inspection:
     captures = captures_under(paths)
-    dropped = [links for path in paths if path.is_dir() for links in dropped_links(path).values()]
     with duckdb.connect() as db:
         db.register("all_rows", captures)
         db.execute(_EXCHANGES)
@@ -114,24 +126,33 @@ def _inspect(paths: Sequence[Path], sample: int, hosts: int) -> Inspection:
         def rows(sql: str, *values: object) -> tuple[tuple[object, ...], ...]:
             return tuple(db.execute(sql, values or None).fetchall())
 
+        counted = [directory_summary(path) or _by_rows(path) for path in paths]
+        whole = summed(counted)
+        site = list(whole.site.hosts)
         sums = dict(zip(_SUMS, rows(f"SELECT {', '.join(_SUMS.values())} FROM c")[0], strict=True))  # noqa: S608 (ours)
         span = span_ms(sums["first_ms"], sums["last_ms"])  # type: ignore[arg-type]
         return Inspection(
+            **{name: getattr(whole, name) for name in JobSummary.__struct_fields__},
             **sums,  # type: ignore[arg-type]
+            directories=tuple(counted),
             failed_urls=rows(_FAILED)[0][0],  # type: ignore[arg-type]
-            statuses=rows(_STATUSES),  # type: ignore[arg-type]
-            errors=rows(_ERRORS),  # type: ignore[arg-type]
-            types=rows(_TYPES),  # type: ignore[arg-type]
+            statuses=dict(rows(_STATUSES)),  # type: ignore[arg-type]
+            types=dict(rows(_TYPES)),  # type: ignore[arg-type]
             hosts=tuple(HostTotal(*row) for row in rows(_HOSTS, hosts)),  # type: ignore[arg-type]
-            silent=troubles_of(rows(_SILENT)),  # type: ignore[arg-type]
-            crowded=len(dropped),
-            links_dropped=sum(dropped),
             span_ms=span,
             speed=tuple(Span(*row) for row in rows(_SPEED, span, span)),  # type: ignore[arg-type]
-            sample=rows(_SAMPLE, sample),  # type: ignore[arg-type]
+            sample=tuple(RowTotal(*row) for row in rows(_SAMPLE, site, site, sample)),  # type: ignore[arg-type]
             hooks=hook_totals(paths),
-            rendered=rows(_RENDERED),  # type: ignore[arg-type]
+            rendered=tuple(KindTotal(*row) for row in rows(_RENDERED)),  # type: ignore[arg-type]
         )
+
+
+def _by_rows(path: Path) -> JobSummary:
+    """The counts of what has no tracker, by its rows alone."""
+    with duckdb.connect() as db:
+        db.register("all_rows", captures_under([path]))
+        db.execute(_EXCHANGES)
+        return counted_by_rows(lambda sql: db.execute(sql).fetchall(), str(path))
 
 
 _MADE = "record_type = 'resource' AND engine = 'browser'"
@@ -143,7 +164,7 @@ _RENDERED = f"""
     GROUP BY kind ORDER BY n DESC, kind
 """  # noqa: S608 (ours)
 _SUMS = {
-    "rows": "count(*)",
+    "exchanges": "count(*)",
     "complete": "count(*) FILTER (error = '')",
     "revisits": "count(*) FILTER (record_type = 'revisit')",
     "unchanged": "count(*) FILTER (unchanged)",
@@ -153,7 +174,7 @@ _SUMS = {
     "last_ms": "coalesce(max(fetched_at), 0)",
     "all_hosts": "count(DISTINCT host)",
 }
-_FAILS = "(error <> '' OR status = 429 OR status // 100 = 5)"
+_FAILS = "(error <> '' OR status IN (408, 425, 429) OR status // 100 = 5)"
 """As `rules.retry.is_failed` has it."""
 # sought among those that ever failed: to put millions in order by their URLs takes a lot of memory
 _FAILED = f"""
@@ -162,9 +183,8 @@ _FAILED = f"""
         WHERE found_as <> 'robots' AND url IN (SELECT url FROM c WHERE found_as <> 'robots' AND {_FAILS}) GROUP BY url
     ) WHERE failed
 """  # noqa: S608 (ours)
-_STATUSES = "SELECT status, count(*) AS n FROM c GROUP BY status ORDER BY n DESC, status"
-_ERRORS = """
-    SELECT split_part(error, ':', 1) AS code, count(*) AS n FROM c WHERE error <> '' GROUP BY code ORDER BY n DESC, code
+_STATUSES = """
+    SELECT status::VARCHAR, count(*) AS n FROM c WHERE status > 0 GROUP BY status ORDER BY n DESC, status
 """
 _TYPES = """
     SELECT lower(trim(split_part(content_type, ';', 1))) AS kind, count(*) AS n
@@ -173,12 +193,11 @@ _TYPES = """
 _HOSTS = """
     SELECT host, count(*) AS n, sum(body_length)::BIGINT FROM c GROUP BY host ORDER BY n DESC, host LIMIT ?
 """
-_SILENT = """
-    SELECT host, split_part(error, ':', 1) AS code, count(*) FROM c
-    WHERE host IN (SELECT host FROM c GROUP BY host HAVING max(status) = 0) GROUP BY host, code
-"""
 _SPEED = """
     SELECT fetched_at // ? * ? AS start, count(*), sum(body_length)::BIGINT, count(*) FILTER (error <> '')
     FROM c GROUP BY start ORDER BY start
 """
-_SAMPLE = "SELECT status, body_length, url, error FROM c ORDER BY fetched_at DESC, url LIMIT ?"
+_SAMPLE = """
+    SELECT status, body_length, url, error FROM c WHERE ? = [] OR host IN (SELECT unnest(?))
+    ORDER BY fetched_at DESC, url LIMIT ?
+"""

@@ -24,6 +24,8 @@ class ResolvedLinks(Struct, frozen=True):
     """Key and text of the URLs that this worker sends to the tracker for the first time."""
     dropped: int = 0
     """About how many more links the page has than are followed."""
+    unfollowed: int = 0
+    """How many it asks not to follow, where that is obeyed."""
 
 
 NOTHING = ResolvedLinks(b"", b"", ())

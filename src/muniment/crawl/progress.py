@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import nsmallest
+from itertools import chain
 from math import inf
-from typing import ClassVar
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from muniment.clock import monotonic, steady_ms
 from muniment.model.event import (
-    DropEvent,
     EventBatch,
     HookEvent,
     OpenTab,
     PageEvent,
-    RenderSums,
     Snapshot,
     TransferEvent,
     WaitingHost,
 )
-from muniment.model.failure import Trouble
+from muniment.model.network.counts import JobSummary
+from muniment.model.page import Claim, ExchangeRow, PageResult
 from muniment.model.queue import QueueState, Totals
 from muniment.model.seed import BadLine, ListProgress
 from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Milestone, time_left
-from muniment.rules.retry import is_failed
+from muniment.rules.scope import NO_PAGES
 
-__all__ = ["AlreadyFinished", "Progress", "RunOutcome", "Summary", "finished"]
+__all__ = ["Progress", "RunOutcome", "Summary", "finished", "summary_of"]
 
 _RATE_WINDOW_S = 10.0
 _MOST_WAITED = 5
+_ROBOTS, _SLASHES = "/robots.txt", 3
+"""The path of such a file; the slashes of its URL."""
 
 
 class RunOutcome(Struct, frozen=True):
@@ -50,64 +52,52 @@ def finished(state: QueueState, *, fruitless: bool) -> RunOutcome:
     return RunOutcome(0 if state.totals.starts_captured or nothing else 4, "finished")
 
 
-class AlreadyFinished(Struct, frozen=True):
-    """Whether the job had finished before, so that nothing was done."""
+class Summary(JobSummary, frozen=True, kw_only=True):
+    """What a run leaves behind: the counts of its job, and what else it has to say."""
 
-    given_up: int
-    """Pages that `--retry-failed` would ask for again."""
-    reason: str = "finished before"
-    already_finished: bool = True
-    exit_code: ClassVar[int] = 0
-
-
-class Summary(Struct, frozen=True):
-    """What a run leaves behind."""
-
-    outcome: RunOutcome
-    elapsed_s: float
-    pages: int
-    """Captured over the whole job."""
-    requisites: int
-    """Captured only because a page needs them."""
-    failed: int
-    """Without a complete answer, or with one of 429 or 5xx, in the last try."""
-    skipped: int
-    """Left out, for the causes in `skipped_by`."""
-    queued: int
-    payload_bytes: int
-    warc_files: int
-    warc_bytes: int
-    statuses: tuple[tuple[int, int], ...]
-    """(status, pages) of this run."""
     list_read: ListProgress | None = None
     """Of a fetch: how far its list was read."""
     bad_lines: tuple[BadLine, ...] = ()
     """The first invalid lines of the list that this run read."""
-    errors: tuple[tuple[str, int], ...] = ()
-    """(code, or status N; pages) of this run's pages that failed for good, most first."""
-    silent: tuple[Trouble, ...] = ()
-    """The hosts of the whole job that never answered."""
-    crowded: int = 0
-    """Pages of this run with more links than are followed."""
-    links_dropped: int = 0
-    """About how many of their links are not followed."""
-    skipped_by: tuple[tuple[str, int], ...] = ()
-    """(cause, pages) of the whole job, most first; `rules.skip_causes` has the causes."""
-    failed_by: tuple[tuple[str, int], ...] = ()
-    """The same of failed pages that were left out: in a fetch these have rows."""
-    given_up: int = 0
-    """Of a finished job: pages that `--retry-failed` would ask for again."""
-    hooks: tuple[tuple[str, int], ...] = ()
-    """(status, tries of hooks) of this run."""
-    rendering: RenderSums = RenderSums()
-    """What the browsers of this run have done."""
+    hooks: dict[str, int] = field(default_factory=dict)
+    """Tries of hooks by status, of this run."""
+    browsers_replaced: int = 0
+    """They crashed, hung or grew, in this run."""
     unanswered: str = ""
     """Of a run in which nothing has answered: why its last try failed, as `code: text`; empty for another."""
+    elapsed_s: float = 0.0
+    """As seconds. This and what follows goes with the next minor version."""
+    pages: int = 0
+    """Captured over the whole job, redirects and what is missing among them."""
+    requisites: int = 0
+    queued: int = 0
+    payload_bytes: int = 0
+    """As bytes.payload."""
+    warc_bytes: int = 0
+    """As bytes.stored."""
+    links_dropped: int = 0
+    """As crowded.links_dropped."""
+    given_up: int = 0
+    """As retryable."""
 
     @property
     def exit_code(self) -> int:
         """The version of the command line."""
-        return self.outcome.exit_code
+        return self.exit
+
+
+def summary_of(job: JobSummary, **more: Any) -> Summary:
+    """The summary of a run by that of its job."""
+    kept = {name: getattr(job, name) for name in job.__struct_fields__}
+    old = {
+        "elapsed_s": job.seconds,
+        "queued": job.all_pages.queued + job.all_requisites.queued,
+        "payload_bytes": job.bytes.payload,
+        "warc_bytes": job.bytes.stored,
+        "links_dropped": job.crowded.links_dropped,
+        "given_up": job.retryable,
+    }
+    return Summary(**{**kept, **old, **more})
 
 
 class Progress:
@@ -115,10 +105,10 @@ class Progress:
 
     def __init__(self) -> None:
         self.started = monotonic()
-        self.statuses: Counter[int] = Counter()
+        self.answers: Counter[int] = Counter()
+        """Whole ones by status, those of robots.txt and of files that list pages left out."""
         self.errors: Counter[str] = Counter()
-        """By code or status, of pages that failed for good."""
-        self.crowded = self.links_dropped = 0
+        """By code, of pages that failed for good without an answer."""
         self.unanswered = ""
         """Why the last try failed, while nothing has answered."""
         self.hooks: Counter[str] = Counter()
@@ -139,19 +129,15 @@ class Progress:
                 self._bytes += event.wire_bytes
             elif isinstance(event, HookEvent):
                 self.hooks[event.status] += 1
-            elif isinstance(event, DropEvent):
-                self.crowded += 1
-                self.links_dropped += event.links
 
     def _page(self, page: PageEvent) -> None:
         code = page.error.partition(":")[0]
         if not self._answered:
             self._answered, self.unanswered = bool(page.status), "" if page.status else page.error
-        self.statuses[page.status] += 1
         self._ended += page.done
         self._last.append((code or str(page.status), page.url))
-        if page.done and not page.refused and is_failed(page.status, page.error):
-            self.errors[code or f"status {page.status}"] += 1
+        if page.done and not page.refused and code:
+            self.errors[code] += 1
         if not page.status:
             # pages without an answer make neither a crawl look fast nor its host quick
             return
@@ -161,6 +147,13 @@ class Progress:
         self._slow[page.host] = (mean + (page.took_ms - mean) / weight, count + 1)
         if len(self._slow) > 1000:
             self._slow = dict(sorted(self._slow.items(), key=lambda item: -item[1][0])[:100])
+
+    def take_answers(self, ended: Iterable[tuple[Claim, PageResult]], rows: Iterable[ExchangeRow]) -> None:
+        """Count answers by the rows of the index that pages brought, and those that came without one."""
+        brought = [page.exchanges for claim, page in ended if claim.found_as not in NO_PAGES]
+        for url, status, error, *_ in chain(*brought, rows):
+            if status and not error and not (url.endswith(_ROBOTS) and url.count("/") == _SLASHES):
+                self.answers[status] += 1
 
     def rates(self) -> tuple[float, float]:
         """Pages and bytes per second over the last ten seconds; call it regularly."""

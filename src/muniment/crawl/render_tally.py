@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from muniment.crawl.protocol import RenderReport
 from muniment.model.event import OpenTab, RenderSums
+from muniment.model.queue import RunSums
 
 __all__ = ["RenderTally"]
 
@@ -14,6 +15,7 @@ class RenderTally:
     def __init__(self) -> None:
         self._latest: dict[int, RenderReport] = {}
         self._before = RenderSums()
+        self._told = RenderSums()
 
     def take(self, worker: int, report: RenderReport) -> None:
         """The latest report of a worker."""
@@ -28,6 +30,17 @@ class RenderTally:
         """What is open, the oldest first."""
         tabs = [tab for report in self._latest.values() for tab in report.tabs]
         return tuple(sorted(tabs, key=lambda tab: -tab.age_s))
+
+    def take_new(self, received_bytes: int) -> RunSums:
+        """What was done since the last call, with the bytes that came in since."""
+        sums, told = self.sums, self._told
+        self._told = sums
+        return RunSums(
+            received_bytes,
+            sums.rendered - told.rendered,
+            max(0, sums.needing - told.needing),
+            sums.failed - told.failed,
+        )
 
     @property
     def sums(self) -> RenderSums:

@@ -8,7 +8,7 @@ from muniment.live.link import Client, RedisLink
 from muniment.live.pipelines import PipelineRecord
 from muniment.live.plane_thread import PlaneThread
 from muniment.live.reaper import Reaper
-from muniment.model.event import EventBatch, FinishEvent, Snapshot, StopEvent
+from muniment.model.event import EventBatch, Snapshot, StopEvent
 from muniment.model.network.live import LiveJob
 
 __all__ = ["Plane"]
@@ -33,9 +33,6 @@ class Plane(PlaneThread):
                 self._sync.queued = max(self._sync.queued, have)
             elif isinstance(event, StopEvent):
                 self._stopping = True
-            elif isinstance(event, FinishEvent):
-                # a short run gives no snapshot
-                self._sync.queued = max(self._sync.queued, event.captured + event.failed + event.queued)
 
     def close(self, job: LiveJob) -> None:
         """End with what became of the job; an answer is waited for no longer than a few seconds."""

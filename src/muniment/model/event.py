@@ -145,8 +145,11 @@ class FinishEvent(LogEvent, frozen=True, tag="finish"):
     reason: str
     exit: int
     captured: int
+    """Pages of the site and of other hosts, as the summary counts them; so are the next ones."""
     failed: int
     queued: int
+    missing: int = 0
+    skipped: int = 0
 
 
 class ChangeEvent(LogEvent, frozen=True, tag="change", rename={"before": "from", "after": "to"}):

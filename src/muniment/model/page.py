@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Sequence
 from enum import IntEnum, StrEnum
 from functools import cache
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ from muniment.model.rule import NO_ORDERS, EngineOrders
 from muniment.model.seed import Prior
 
 __all__ = [
-    "LINK_ENTRY", "Claim", "ExchangeRow", "FinishBatch", "PageOutcome", "PageResult", "PageState",
+    "LINK_ENTRY", "Claim", "Counted", "ExchangeRow", "FinishBatch", "PageOutcome", "PageResult", "PageState",
     "first_claim", "link_keys", "session_of",
 ]  # fmt: skip
 
@@ -77,6 +78,15 @@ class PageOutcome(IntEnum):
     REQUISITE = 2
     """Captured only as a requisite of other pages."""
     FAILED = 3
+
+
+class Counted(NamedTuple):
+    """The counters of its job that a page was added to."""
+
+    outcome: int
+    """A `PageOutcome`."""
+    tally: int
+    """Its place among `model.network.counts.TALLIES`, from 1; 0 for none: a redirect is counted at its target."""
 
 
 class Claim(Struct, frozen=True, array_like=True):
@@ -167,6 +177,8 @@ class PageResult(Struct, frozen=True, array_like=True):
     """One for each row of the index that came with the page."""
     unanswered: str = ""
     """The URL of a try without an answer that has no row, since others follow."""
+    unfollowed: int = 0
+    """Links of its document that it asks not to follow, where that is obeyed."""
 
 
 class FinishBatch(Struct, frozen=True, array_like=True):

@@ -12,6 +12,7 @@ from muniment.model.capture import Capture
 from muniment.model.change import Change, ChangeMade
 from muniment.model.cookie import Cookie
 from muniment.model.host import HostRecord
+from muniment.model.network.counts import JobSums
 from muniment.model.page import Claim, FinishBatch
 from muniment.model.seed import ListProgress, SeedBatch
 
@@ -27,6 +28,7 @@ __all__ = [
     "QueueChanges",
     "QueueState",
     "RepeatedLine",
+    "RunSums",
     "Totals",
     "UpkeepOutcome",
     "UpkeepRequest",
@@ -64,8 +66,11 @@ class Totals(Struct, frozen=True, array_like=True):
     responses_4xx: int = 0
     responses_5xx: int = 0
     responses_unknown: int = 0
-    """Another status, or none."""
+    """Another status, or none; what browsers made of pages apart."""
     errors: int = 0
+    tallies: tuple[int, ...] = ()
+    """In the order of `model.network.counts.TALLIES`; empty for all zero."""
+    sums: JobSums = JobSums()
 
 
 class QueueState(Struct, frozen=True, array_like=True):
@@ -140,6 +145,16 @@ class ClaimOutcome(Struct, frozen=True, array_like=True):
     changes: QueueChanges
 
 
+class RunSums(Struct, frozen=True, array_like=True):
+    """What a run has done since it said so last."""
+
+    received_bytes: int = 0
+    """Off the wire."""
+    rendered: int = 0
+    wanted_rendering: int = 0
+    failed_rendering: int = 0
+
+
 class FinishRequest(Struct, frozen=True, array_like=True):
     """What became of pages; their records are synced."""
 
@@ -150,6 +165,7 @@ class FinishRequest(Struct, frozen=True, array_like=True):
     """Unix ms."""
     hosts: list[HostRecord] = []
     """Those that changed since they were sent last."""
+    added: RunSums = RunSums()
 
 
 class FinishOutcome(Struct, frozen=True, array_like=True):

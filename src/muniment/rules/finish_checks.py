@@ -51,7 +51,7 @@ def check_finish(call: FinishCall) -> None:
 def _check_page(page: FinishedPage) -> None:
     numbers = (
         page.page_id, page.claim_id, page.retry_after_ms, page.started_at, page.finished_at, page.body_length,
-        page.dropped,
+        page.dropped, page.unfollowed,
     )  # fmt: skip
     _check(page, all(0 <= number < _MOST_NUMBER for number in numbers), "a number")
     _check(page, 0 <= page.status < _MOST_SMALL and 0 < page.attempt < _MOST_SMALL, "its status or attempt")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from muniment.model.failure import Failure, of_this_machine
+from muniment.model.network.counts import PageWord
 from muniment.model.page import Claim
 from muniment.rules.hosts.failures import is_of_proxy, is_offline, is_waited_for
 from muniment.rules.hosts.politeness import (
@@ -18,6 +19,7 @@ __all__ = [
     "is_last",
     "retryable",
     "wait_ms",
+    "word_of",
 ]
 
 ASKS_AGAIN = frozenset({408, 425, 429, *range(500, 600)} - {501, 505})
@@ -42,10 +44,11 @@ _NO_ROUNDS = frozenset({"protocol", "browser"})
 _NO_ROUNDS_UNHEARD = frozenset({"dns", "refused", "unreachable", "timeout-connect", "reset"})
 """The same of an origin that has never answered."""
 _OF_SCRIPT = "browser: custom_js: "
-_TOO_MANY, _OF_SERVERS = 429, 5
+_OF_CLIENTS, _OF_SERVERS = frozenset({408, 425, 429}), 5
 _FIRST_MS = 2_000
 LONGEST_WAIT_MS = 300_000
 """No page waits longer for its next try."""
+_LEAST_MISSING = 400
 BETWEEN_ROUNDS_MS = 60_000
 """A later round takes a page up so long after its last try at the earliest."""
 MOST_FREE = 50
@@ -66,8 +69,15 @@ def retryable(status: int, failure: Failure | None) -> bool:
 
 
 def is_failed(status: int, error: str) -> bool:
-    """Whether a page whose last try ended so has failed: no complete answer, or one of 429 or 5xx (decision 0155)."""
-    return bool(error) or status == _TOO_MANY or status // 100 == _OF_SERVERS
+    """Whether a page whose last try ended so has failed: no whole answer, or 408, 425, 429, 5xx (decision 0155)."""
+    return bool(error) or status in _OF_CLIENTS or status // 100 == _OF_SERVERS
+
+
+def word_of(status: int, error: str) -> PageWord:
+    """The word that a page is counted by whose last try ended so."""
+    if is_failed(status, error):
+        return PageWord.FAILED
+    return PageWord.CAPTURED if status < _LEAST_MISSING else PageWord.MISSING
 
 
 def is_last(claim: Claim, status: int, failure: Failure | None) -> bool:

@@ -17,6 +17,7 @@ from muniment.model.url import path_of
 __all__ = [
     "FAR",
     "MAX_REQUISITE_HOPS",
+    "NO_PAGES",
     "Offers",
     "Scope",
     "Standing",
@@ -31,6 +32,8 @@ FAR = 0xFFFF
 
 MAX_REQUISITE_HOPS = 5
 
+NO_PAGES = frozenset({FoundAs.ROBOTS, FoundAs.SITEMAP, FoundAs.START_LIST})
+"""What is neither a page nor a requisite: files that list or forbid."""
 _NOT_SHOWN = frozenset({FoundAs.SITEMAP, FoundAs.ROBOTS})
 """Requisites by their scope alone (docs/decisions/urls.md#0030-sitemaps-and-urls): no page is shown with them."""
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from muniment.rules import rule_engine
 
-__all__ = ["BEGINNINGS", "DEAD", "IGNORED", "INSIDE", "LIMIT", "NOT_KEPT", "OTHER", "ROBOTS", "SkipCause"]
+__all__ = ["BEGINNINGS", "DEAD", "IGNORED", "INSIDE", "LIMIT", "NOT_KEPT", "OTHER", "ROBOTS"]
 
 OTHER = "other"
 IGNORED, ROBOTS, DEAD, LIMIT, NOT_KEPT = "ignore", "robots", "dead-host", "limit", "noarchive"
@@ -23,13 +21,3 @@ BEGINNINGS = (
     ("limit: ", LIMIT),
 )
 """How reasons and errors begin, and the cause that each stands for; the first that fits counts."""
-
-
-class SkipCause(Struct, frozen=True):
-    """Pages of a job that were left out for one cause."""
-
-    cause: str
-    """`ignore`, `robots`, `dead-host`, `private-address`, `limit`, `noarchive` or `other`."""
-    pages: int
-    failed: bool
-    """Whether they count as failed, as in a fetch, where they have rows; otherwise they are skipped."""

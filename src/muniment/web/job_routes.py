@@ -54,7 +54,7 @@ async def list_jobs(server: ServerState, asked: Asked[None]) -> JobList:
 
 async def view(server: ServerState, asked: Asked[None]) -> JobView:
     job = asked.number("job")
-    return await server.reads.run(lambda tracker: jobs.view(tracker.db, job))
+    return await server.reads.run(lambda tracker: jobs.whole_view(tracker.db, job, tracker.kept))
 
 
 async def changes(server: ServerState, asked: Asked[None]) -> ChangeList:

@@ -15,6 +15,7 @@ from muniment.clock import now_ms
 from muniment.control.fleet.attempts import AttemptCaptures
 from muniment.control.fleet.backends import CaptureBackend
 from muniment.control.fleet.processes import end_here
+from muniment.control.runs.answer_cache import AnswerCache
 from muniment.errors import MunimentError
 from muniment.live.entries import ServerEntries
 from muniment.model.network.scopes import Caller
@@ -52,6 +53,8 @@ class TrackerConnection:
     """A database of a server's thread, and what pipelines may ask of it."""
 
     def __init__(self, tracker: ServedTracker, metrics: ServerMetrics, *, read_only: bool = False) -> None:
+        self.kept = AnswerCache()
+        """Counts of jobs, which take long to make."""
         self.db: Database = opened(tracker.place, read_only=read_only, written=True)
         self._lease_s, self._metrics = tracker.order.lease_s, metrics
         self._shows = tracker.order.plane is not None

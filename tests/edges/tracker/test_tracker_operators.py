@@ -10,6 +10,7 @@ from msgspec import UNSET, json
 from muniment.control.fleet import jobs, lines, pages, pipelines, tokens
 from muniment.errors import NotFoundError, PlaceError, PrivateTargetError, UsageError
 from muniment.model.link import FoundAs
+from muniment.model.network.counts import PageCounts
 from muniment.model.network.jobs import (
     GivenCookie,
     IgnoresCall,
@@ -91,7 +92,7 @@ def test_how_a_job_stands_while_a_pipeline_works_at_it(fleet):
     fleet.finish(fleet.claim("p"), WEB)
     held = fleet.claim("p", 1)
     seen = jobs.view(fleet.db, job)
-    assert seen.pages == PageSums(captured=1, pending=1, claimed=1)
+    assert seen.pages == PageSums(captured=1, pending=1, claimed=1, site=PageCounts(captured=1))
     assert seen.pipelines == [JobPipeline("p", 2, 1)]
     assert [one.id for one in jobs.list_jobs(fleet.db, limit=1).jobs] == [job]
     assert jobs.list_jobs(fleet.db, limit=1).next == job
@@ -317,7 +318,10 @@ def test_what_was_on_a_lost_disk_is_fetched_again(fleet):
     assert fleet.state(job) == "FINISHED"
     answer, changed = pipelines.lost(fleet.db, "p", LostDiskCall())
     assert (answer.pending, changed) == (1, [job])
-    assert (fleet.state(job), jobs.view(fleet.db, job).pages) == ("ACTIVE", PageSums(pending=1, captured=2))
+    assert (fleet.state(job), jobs.view(fleet.db, job).pages) == (
+        "ACTIVE",
+        PageSums(pending=1, captured=2, site=PageCounts(captured=2)),
+    )
     assert pipelines.lost(fleet.db, "p", LostDiskCall(job=job))[0].pending == 0
 
 

@@ -16,8 +16,9 @@ from muniment.cli.display.line import LineDisplay, waiting_lines
 from muniment.cli.display.panel import panel_of
 from muniment.cli.display.quantities import counted, duration_text, size_text
 from muniment.cli.display.summary import tell_finished, tell_summary
-from muniment.crawl.progress import AlreadyFinished, RunOutcome, Summary
+from muniment.crawl.progress import Summary
 from muniment.model.event import Snapshot, WaitingHost
+from muniment.model.network.counts import ByteSums, OtherCounts, PageCounts, SiteCounts
 from muniment.model.seed import ListProgress, SeedPlace
 
 
@@ -41,17 +42,19 @@ def snapshot(elapsed_s: float, note: str = "", *, ending: bool = False) -> Snaps
 
 def summary(code: int, reason: str) -> Summary:
     return Summary(
-        outcome=RunOutcome(code, reason),
-        elapsed_s=10,
-        pages=80,
-        requisites=10,
-        failed=1,
-        skipped=2,
-        queued=3,
-        payload_bytes=10**6,
+        outcome="finished" if code == 0 else "stopped",
+        reason=reason,
+        exit=code,
+        seconds=10,
+        site=SiteCounts(("a.example",), PageCounts(1_080, 4, 1, 2, 3), PageCounts(10), {"robots": 2}),
+        other=OtherCounts(12, PageCounts(7)),
+        requests=1_200,
+        answers={"200": 1_090, "404": 4},
+        errors={"dns": 1},
+        skipped={"robots": 2},
+        failed={"dns": 1},
+        bytes=ByteSums(10**6, 10**6, 10**5),
         warc_files=1,
-        warc_bytes=10**5,
-        statuses=((200, 90), (404, 10)),
     )
 
 
@@ -117,7 +120,7 @@ def test_why_nothing_happens_is_told(capsys):
         (
             0,
             "finished",
-            "Finished after 0:10: 80 pages and 10 requisites captured, 1 failed",
+            "Finished after 0:10: 1,200 requests in all its runs; 109 answers/s\n",
             "Next: muniment inspect 'my out'",
         ),
         (3, "interrupted", "Stopped (interrupted) after 0:10", "To resume, give the same command again."),
@@ -127,8 +130,8 @@ def test_why_nothing_happens_is_told(capsys):
     ],
 )
 def test_the_end_says_what_to_do_next(capsys, code, reason, begins, says):
-    pages = {"pages": 0} if code == 4 else {}
-    tell_summary(structs.replace(summary(code, reason), **pages), Path("my out"), "https://a.example/?q", COMMAND)
+    parts = {"site": SiteCounts(), "other": OtherCounts(), "skipped": {}} if code == 4 else {}
+    tell_summary(structs.replace(summary(code, reason), **parts), Path("my out"), "https://a.example/?q", COMMAND)
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith(begins)
@@ -138,18 +141,34 @@ def test_the_end_says_what_to_do_next(capsys, code, reason, begins, says):
 def test_a_sitemap_that_named_nothing_is_told(capsys):
     read = ListProgress(SeedPlace(), lines=1, bad=0, duplicates=0, ended=True)
     for pages, told in ((1, True), (2, False)):
-        one = structs.replace(summary(0, "finished"), pages=pages, requisites=0, failed=0, skipped=0, queued=0)
+        site = SiteCounts((), PageCounts(pages))
+        one = structs.replace(summary(0, "finished"), site=site, other=OtherCounts())
         tell_summary(structs.replace(one, list_read=read), Path("out"), "https://a.example/sitemap.xml", COMMAND)
         said = "it gave no URL: muniment why https://a.example/sitemap.xml -o out"
         assert (said in capsys.readouterr().err) is told
 
 
+def test_the_end_counts_by_the_words_of_every_face(capsys):
+    tell_summary(summary(0, "finished"), Path("out"), "https://a.example/", COMMAND)
+    assert capsys.readouterr().err.splitlines()[1:7] == [
+        "Site a.example: 1,080 pages captured, 4 missing, 1 failed, 2 skipped (2 robots), 3 queued",
+        "Other hosts (12): 7 pages captured, 0 missing, 0 failed, 0 skipped, 0 queued",
+        "Requisites: 10 captured, 0 missing, 0 failed, 0 skipped, 0 queued",
+        "Answers: 1,090 × 200, 4 × 404",
+        "Errors: 1 × dns",
+        "1 WARC file, 100.0 kB, from 1.0 MB of payload, in out",
+    ]
+
+
 def test_the_end_of_a_single_page(capsys):
-    one = structs.replace(summary(0, "finished"), pages=1, requisites=1, warc_files=1)
-    tell_summary(one, Path("out"), "https://a.example/", COMMAND)
-    said = capsys.readouterr().err
-    assert "1 page and 1 requisite captured" in said
-    assert "1 WARC file," in said
+    one = structs.replace(summary(0, "finished"), other=OtherCounts(), answers={}, errors={}, requests=1)
+    for hosts, named in ((("a.example",), " a.example"), ((), ""), (("a", "b", "c", "d"), " a and 3 more")):
+        tell_summary(structs.replace(one, site=SiteCounts(hosts, PageCounts(1))), Path("out"), "", COMMAND)
+        assert capsys.readouterr().err.splitlines()[:3] == [
+            "Finished after 0:10: 1 request in all its runs; 0 answers/s",
+            f"Site{named}: 1 page captured, 0 missing, 0 failed, 0 skipped, 0 queued",
+            "1 WARC file, 100.0 kB, from 1.0 MB of payload, in out",
+        ]
 
 
 def at(moment: datetime) -> int:
@@ -212,10 +231,10 @@ def test_the_panel_tells_the_time_left_when_somebody_can(left, says):
 
 
 def test_the_end_names_what_was_left_out_a_line_for_each_cause(capsys):
-    how = {"skipped_by": (("robots", 2), ("dead-host", 1)), "failed_by": (("limit", 4),)}
+    how = {"skipped": {"robots": 2, "dead-host": 1}, "failed": {"limit": 4, "dns": 3}}
     tell_summary(structs.replace(summary(3, "interrupted"), **how), Path("my out"), "", COMMAND)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[2:5] == [
+    assert lines[7:10] == [
         "  2 skipped by robots.txt; the same command with --no-robots captures them",
         "  1 skipped by hosts that were given up; the same command with --retry-failed tries them again",
         "  4 failed by limits (length of a URL, redirects); `muniment why URL` says which",
@@ -231,18 +250,13 @@ def test_the_end_names_what_was_left_out_a_line_for_each_cause(capsys):
     ],
 )
 def test_the_last_line_of_a_finished_job_says_how_to_ask_for_failed_pages_again(capsys, pages, last):
-    tell_summary(structs.replace(summary(0, "finished"), given_up=pages), Path("out"), "", COMMAND)
+    ended = structs.replace(summary(0, "finished"), retryable=pages)
+    tell_summary(ended, Path("out"), "", COMMAND)
     assert capsys.readouterr().err.splitlines()[-1] == last
-    tell_finished(AlreadyFinished(pages), Path("out"), COMMAND)
+    tell_finished(ended, Path("out"), COMMAND)
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "out is finished; nothing to do. Look at it: muniment inspect out"
     assert said[1:] == ([last] if pages else [])
-
-
-def test_answers_that_failed_their_pages_are_told(capsys):
-    one = structs.replace(summary(0, "finished"), statuses=((0, 3), (200, 90), (503, 9)))
-    tell_summary(structs.replace(one, errors=(("dns", 1), ("status 503", 3))), Path("out"), "", COMMAND)
-    assert "Answers and errors of this run: 200 90, 503 9 (3 failed), dns 1\n" in capsys.readouterr().err
 
 
 REFUSED = "refused: Connection refused"
@@ -268,6 +282,7 @@ def test_while_nothing_has_answered_the_cause_is_said(capsys):
     ],
 )
 def test_the_last_line_says_why_nothing_was_captured(capsys, error, said):
-    ended = structs.replace(summary(4, "finished"), pages=0, unanswered=error, skipped_by=(("robots", 2),))
+    nothing = {"site": SiteCounts(), "other": OtherCounts()}
+    ended = structs.replace(summary(4, "finished"), unanswered=error, **nothing)
     tell_summary(ended, Path("out"), "https://a.example/", COMMAND)
     assert capsys.readouterr().err.splitlines()[-1] == said

@@ -28,7 +28,7 @@ def test_listeners_get_events_in_order(make: type[Publisher | EventList]) -> Non
     events.publish()
     events.publish(StopEvent("interrupted"))
     assert [batch.events for batch in seen] == [(TransferEvent(5), PAGE, PAGE), (StopEvent("interrupted"),)]
-    assert progress.statuses == {200: 2}
+    assert progress.slow_hosts() == (("a.example", 5),)
 
 
 def test_a_durable_log_gets_events_before_the_commit_and_nobody_else_does() -> None:

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from muniment.clock import steady_ms
 from muniment.crawl.progress import Progress
-from muniment.model.event import DropEvent, Event, EventBatch, PageEvent, TransferEvent, WaitingHost
+from muniment.model.event import Event, EventBatch, PageEvent, TransferEvent, WaitingHost
 from muniment.model.queue import Totals
 
 
@@ -30,11 +30,10 @@ def take(progress: Progress, *events: Event) -> None:
     progress.take(EventBatch(0, events))
 
 
-def test_statuses_and_last_urls():
+def test_the_last_urls():
     progress = Progress()
     for n in range(20):
         take(progress, finished(200 if n % 2 else 404, url=f"https://a.example/{n}"))
-    assert progress.statuses == {200: 10, 404: 10}
     shown = progress.snapshot(Totals(captured=7, requisites=2), queued=3, in_flight=1, workers=1, note="", ending=False)
     assert (shown.captured, shown.queued) == (9, 3)
     assert [url for _, url in shown.last_urls] == [f"https://a.example/{n}" for n in range(12, 20)]
@@ -111,17 +110,26 @@ def test_errors_count_when_a_page_is_given_up_and_was_asked_for():
     assert [said for said, _ in shown.last_urls] == ["reset", "robots", "reset", "cut"]
 
 
-def test_server_errors_count_when_they_are_the_last_answer():
+def test_a_fault_is_counted_once_and_answers_by_their_rows():
     progress = Progress()
-    for page in (finished(503, done=False), finished(503), finished(429), finished(503), finished(404)):
+    for page in (finished(503, done=False), finished(503), finished(0, error="dns: no such name")):
         take(progress, page)
-    assert progress.errors == {"status 503": 2, "status 429": 1}
+    assert progress.errors == {"dns": 1}
+    rows = [(url, status, error, 0, 0) for url, status, error in ANSWERS]
+    progress.take_answers([], rows)
+    assert progress.answers == {503: 2, 200: 2}
 
 
-def test_pages_with_too_many_links_are_counted():
-    progress = Progress()
-    take(progress, finished(), DropEvent("u", 7), DropEvent("v", 5))
-    assert (progress.crowded, progress.links_dropped) == (2, 12)
+ANSWERS = (
+    ("https://a.example/", 503, ""),
+    ("https://a.example/", 503, ""),
+    ("https://a.example/b", 200, ""),
+    ("https://a.example/robots.txt", 404, ""),
+    ("https://a.example/c/robots.txt", 200, ""),
+    ("https://a.example/d", 200, "cut: 3 of 9 bytes"),
+    ("urn:view:https://a.example/", 0, ""),
+)
+"""Rows of the index: URL, status and error."""
 
 
 def shown(progress: Progress, queued: int = 0, **more: Any):

@@ -24,7 +24,7 @@ def test_statuses_of_the_contract():
 
 
 def test_429_and_5xx_as_the_last_answer_have_failed():
-    assert [status for status in range(700) if is_failed(status, "")] == [429, *range(500, 600)]
+    assert [status for status in range(700) if is_failed(status, "")] == [408, 425, 429, *range(500, 600)]
     assert [status for status in range(700) if not is_failed(status, "cut: short")] == []
 
 

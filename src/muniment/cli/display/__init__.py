@@ -2,5 +2,5 @@
 
 `panel` and `line` show a run, as often as `app.run` says, `summary` has what is printed at its end.
 
-Others import: line, panel, quantities, summary.
+Others import: counts, line, panel, quantities, summary.
 """

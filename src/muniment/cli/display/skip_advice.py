@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from muniment.rules.skip_causes import DEAD, IGNORED, INSIDE, LIMIT, NOT_KEPT, ROBOTS, SkipCause
+from muniment.rules.skip_causes import DEAD, IGNORED, INSIDE, LIMIT, NOT_KEPT, ROBOTS
 
 __all__ = ["skip_advice"]
 
 _REST = "something else; crawl.jsonl names it"
 
 
-def skip_advice(left: SkipCause, place: str) -> str:
-    """A line of the summary; `place` is the directory for a shell."""
+def skip_advice(cause: str, pages: int, place: str, *, failed: bool) -> str:
+    """A line of the summary about the pages that one cause left out; `place` is the directory for a shell.
+
+    In a fetch they have rows and count as `failed`, and only what is known has a line.
+    """
     said = {
         IGNORED: f"ignore patterns or rules; `muniment ignores list -o {place}` lists them, `remove` removes one",
         ROBOTS: "robots.txt; the same command with --no-robots captures them",
@@ -19,4 +22,6 @@ def skip_advice(left: SkipCause, place: str) -> str:
         LIMIT: "limits (length of a URL, redirects); `muniment why URL` says which",
         NOT_KEPT: "--noarchive; a new crawl without that option captures them",
     }
-    return f"{left.pages:,} {'failed' if left.failed else 'skipped'} by {said.get(left.cause, _REST)}"
+    if failed and cause not in said:
+        return ""
+    return f"{pages:,} {'failed' if failed else 'skipped'} by {said.get(cause, _REST)}"

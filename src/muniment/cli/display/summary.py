@@ -11,21 +11,24 @@ from pathlib import Path
 
 import click
 
+from muniment.cli.display.counts import answer_lines, count_lines
 from muniment.cli.display.quantities import counted, duration_text, size_text
 from muniment.cli.display.skip_advice import skip_advice
-from muniment.crawl.progress import AlreadyFinished, Summary
-from muniment.model.event import RenderSums
-from muniment.model.failure import Trouble
-from muniment.rules.skip_causes import INSIDE, SkipCause
+from muniment.crawl.progress import Summary
+from muniment.model.network.counts import JobSummary
+from muniment.rules.domains import troubles_of
+from muniment.rules.skip_causes import INSIDE
 
-__all__ = ["crowded_lines", "tell_finished", "tell_summary", "trouble_lines"]
+__all__ = ["crowded_lines", "silent_lines", "tell_finished", "tell_summary"]
 
 _MOST_TROUBLES = 5
 _RETRY = "--retry-failed"
 
 
-def trouble_lines(troubles: Sequence[Trouble], most: int) -> list[str]:
+def silent_lines(summary: JobSummary, most: int) -> list[str]:
     """The hosts that never answered, a line for each domain; empty for none."""
+    silent = ((one.host, code, count) for one in summary.silent_hosts for code, count in one.errors.items())
+    troubles = troubles_of(silent)
     if not troubles:
         return []
     hosts, dead = sum(one.hosts for one in troubles), sum(one.given_up for one in troubles)
@@ -59,35 +62,35 @@ def tell_summary(summary: Summary, out: Path, start: str, command: str) -> None:
     `command` is the command line of the run.
     """
     place = shlex.quote(str(out))
-    if summary.outcome.exit_code == 4:
+    if summary.exit == 4:
         why = f"muniment why {shlex.quote(start)} -o {place}" if start else f"muniment inspect {place}"
-        what = "No start URL could be captured" if summary.pages else "Nothing could be captured"
+        what = "No start URL could be captured" if summary.all_pages.captured else "Nothing could be captured"
         _tell([*_list_lines(summary, start, place), *_left_out_lines(summary, place)])
         click.echo(f"{what}{_because(summary.unanswered)}. Why: {why}", err=True)
         return
-    title = "Finished" if summary.outcome.exit_code == 0 else f"Stopped ({summary.outcome.reason})"
-    rate = sum(count for status, count in summary.statuses if status) / max(summary.elapsed_s, 0.001)
+    title = "Finished" if summary.exit == 0 else f"Stopped ({summary.reason})"
+    took, rate = duration_text(summary.seconds), sum(summary.answers.values()) / max(summary.seconds, 0.001)
     lines = [
-        f"{title} after {duration_text(summary.elapsed_s)}: {counted(summary.pages, 'page')} and "
-        f"{counted(summary.requisites, 'requisite')} captured, {summary.failed:,} failed, {summary.skipped:,} skipped, "
-        f"{summary.queued:,} queued; {rate:,.0f}/s",
-        f"{counted(summary.warc_files, 'WARC file')}, {size_text(summary.warc_bytes)}, "
-        f"from {size_text(summary.payload_bytes)} of payload, in {out}",
+        f"{title} after {took}: {counted(summary.requests, 'request')} in all its runs; {rate:,.0f} answers/s",
+        *count_lines(summary),
+        *answer_lines(summary),
+        f"{counted(summary.warc_files, 'WARC file')}, {size_text(summary.bytes.stored)}, "
+        f"from {size_text(summary.bytes.payload)} of payload, in {out}",
     ]
     lines += _list_lines(summary, start, place)
     lines += _left_out_lines(summary, place)
-    if counts := _counts(summary):
-        lines.append("Answers and errors of this run: " + ", ".join(counts))
     if summary.hooks:
-        lines.append("Hooks of this run: " + ", ".join(f"{status} {count:,}" for status, count in summary.hooks))
-    lines += _rendering_lines(summary.rendering)
-    lines += crowded_lines(summary.crowded, summary.links_dropped)
-    _tell([*lines, *trouble_lines(summary.silent, _MOST_TROUBLES)])
-    if summary.outcome.exit_code == 0:
+        lines.append(
+            "Hooks of this run: " + ", ".join(f"{status} {count:,}" for status, count in summary.hooks.items())
+        )
+    lines += _rendering_lines(summary)
+    lines += crowded_lines(summary.crowded.pages, summary.crowded.links_dropped)
+    _tell([*lines, *silent_lines(summary, _MOST_TROUBLES)])
+    if summary.exit == 0:
         click.echo(f"Next: muniment inspect {place}   muniment check {place}", err=True)
-        _tell(_failed_lines(summary.given_up, command))
+        _tell(_failed_lines(summary.retryable, command))
     else:
-        click.echo(_how_to_go_on(summary.outcome.reason, place), err=True)
+        click.echo(_how_to_go_on(summary.reason, place), err=True)
 
 
 def _because(error: str) -> str:
@@ -96,10 +99,10 @@ def _because(error: str) -> str:
     return f": {error}{allow}" if error else ""
 
 
-def tell_finished(before: AlreadyFinished, out: Path, command: str) -> None:
+def tell_finished(before: Summary, out: Path, command: str) -> None:
     """Report that a job, which this `command` asks for, had finished before, and what to do next."""
     click.echo(f"{out} is finished; nothing to do. Look at it: muniment inspect {shlex.quote(str(out))}", err=True)
-    _tell(_failed_lines(before.given_up, command))
+    _tell(_failed_lines(before.retryable, command))
 
 
 def _failed_lines(pages: int, command: str) -> list[str]:
@@ -111,32 +114,21 @@ def _failed_lines(pages: int, command: str) -> list[str]:
 
 def _left_out_lines(summary: Summary, place: str) -> list[str]:
     """Why pages were left out, and what to do about it, a line for each cause."""
-    left = [SkipCause(cause, pages, False) for cause, pages in summary.skipped_by]
-    left += [SkipCause(cause, pages, True) for cause, pages in summary.failed_by]
-    return [f"  {skip_advice(one, place)}" for one in left]
+    said = [skip_advice(cause, pages, place, failed=False) for cause, pages in summary.skipped.items()]
+    said += [skip_advice(cause, pages, place, failed=True) for cause, pages in summary.failed.items()]
+    return [f"  {line}" for line in said if line]
 
 
-def _rendering_lines(sums: RenderSums) -> list[str]:
-    """What the browsers of this run did; without any, how many pages need one."""
-    lines = []
-    if sums.rendered or sums.failed or sums.replaced:
-        replaced = f", {counted(sums.replaced, 'browser')} replaced" if sums.replaced else ""
+def _rendering_lines(summary: Summary) -> list[str]:
+    """What browsers did; without any, how many pages need one."""
+    sums, lost, lines = summary.rendering, summary.browsers_replaced, []
+    if sums.rendered or sums.failed or lost:
+        replaced = f", {counted(lost, 'browser')} replaced" if lost else ""
         lines.append(f"Rendered in a browser: {counted(sums.rendered, 'page')}, {sums.failed:,} failed{replaced}")
-    if sums.needing:
-        need = "needs" if sums.needing == 1 else "need"
-        lines.append(f"About {counted(sums.needing, 'page')} {need} a browser to be whole: --engine auto renders such")
+    if sums.wanted:
+        need = "needs" if sums.wanted == 1 else "need"
+        lines.append(f"About {counted(sums.wanted, 'page')} {need} a browser to be whole: --engine auto renders such")
     return lines
-
-
-def _counts(summary: Summary) -> list[str]:
-    """Answers by status, with how many pages failed by one; then the errors."""
-    errors = dict(summary.errors)
-    answers = []
-    for status, count in summary.statuses:
-        failed = errors.pop(f"status {status}", 0)
-        if status:
-            answers.append(f"{status} {count:,}{f' ({failed:,} failed)' if failed else ''}")
-    return answers + [f"{code} {count:,}" for code, count in errors.items()]
 
 
 def _tell(lines: Sequence[str]) -> None:
@@ -168,8 +160,8 @@ def _list_lines(summary: Summary, start: str, place: str) -> list[str]:
         return []
     counts = f"{counted(read.lines, 'URL')}, {counted(read.duplicates, 'duplicate')}, {counted(read.bad, 'bad line')}"
     lines = [f"The list: {counts}{'' if read.ended else '; not read to its end'}"]
-    pages = summary.pages + summary.requisites + summary.failed + summary.skipped + summary.queued
-    if start and pages <= read.lines:
+    pages = summary.all_pages
+    if start and pages.done + pages.skipped + pages.queued <= read.lines:
         lines.append(f"  it gave no URL: muniment why {shlex.quote(start)} -o {place}")
     lines += [f"  line {bad.number}: {bad.reason}" for bad in summary.bad_lines]
     more = read.bad - len(summary.bad_lines)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import click
 import msgspec
+from msgspec import structs
 
-from muniment.cli.display.quantities import counted
+from muniment.cli.display.counts import count_lines
+from muniment.cli.display.quantities import counted, size_text
 from muniment.clock import iso_ms
 from muniment.model.network.jobs import JobView, PagesMoved, RulesEffect, RulesView
 from muniment.model.network.lists import ChangeView, PageView
@@ -52,11 +54,14 @@ def tell_job(one: JobView) -> None:
     click.echo(f"  added {iso_ms(one.created_at)}{f' by {one.started_by}' if one.started_by else ''}")
     slots = "none" if one.max_slots is None else one.max_slots
     click.echo(f"  nice {one.nice}, max_slots {slots}, tags {','.join(one.tags) or '-'}, drip {one.drip}")
-    click.echo(f"  pages: {_counted(msgspec.structs.asdict(one.pages))}")
+    for line in count_lines(one.counts) if one.counts else ():
+        click.echo(f"  {line}")
+    waiting = {name: count for name, count in structs.asdict(one.pages).items() if isinstance(count, int)}
+    click.echo(f"  pages: {_counted(waiting)}")
     responses = msgspec.to_builtins(one.responses)
     if any(responses.values()):
         click.echo(f"  responses: {_counted(responses)}; {counted(one.errors, 'error')}")
-    click.echo(f"  payload: {counted(one.payload_bytes, 'byte')}")
+    click.echo(f"  payload: {size_text(one.payload_bytes)}")
     for name, value in one.settings.items():
         click.echo(f"  {name}: {', '.join(value) if isinstance(value, list) else value}")
     for worker in one.pipelines:

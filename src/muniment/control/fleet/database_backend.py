@@ -65,7 +65,7 @@ class DatabaseBackend:
 
     def view(self, job_id: int) -> JobView:
         """How a job stands."""
-        return jobs.view(self._db, job_id)
+        return jobs.whole_view(self._db, job_id)
 
     def changes(self, job_id: int, after: int) -> ChangeList:
         """Changes of a job."""

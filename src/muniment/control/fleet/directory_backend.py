@@ -65,7 +65,7 @@ class DirectoryBackend:
     def view(self, job_id: int) -> JobView:
         """How the crawl stands."""
         with self._opened() as (db, mine):
-            return fleet_jobs.view(db, mine)
+            return fleet_jobs.whole_view(db, mine)
 
     def changes(self, job_id: int, after: int) -> ChangeList:
         """Its changes."""

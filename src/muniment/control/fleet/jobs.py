@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from muniment.clock import now_ms
 from muniment.control.fleet.job_specs import check_line, checked_spec, checked_terms
 from muniment.control.fleet.values import changed_values
 from muniment.control.ignore_effect import ignore_effect
+from muniment.control.runs.answer_cache import AnswerCache
 from muniment.errors import ForeignJobError, NotFoundError, UsageError
 from muniment.model.change import (
     AbortJob,
@@ -34,6 +35,7 @@ from muniment.tracker.jobs.audit import settings_age
 from muniment.tracker.jobs.changes import amend_all
 from muniment.tracker.jobs.submissions import Submission, SubmittedBeforeError, is_of, submitted
 from muniment.tracker.open import JobStart, StartPages, submit_job
+from muniment.tracker.views.counts import job_summary
 from muniment.tracker.views.jobs import CountWaiting, job_changes_after, job_place, job_view, job_views, waiting_counts
 from muniment.tracker.views.log_lines import lines_until
 
@@ -54,6 +56,7 @@ __all__ = [
     "resume",
     "submit",
     "view",
+    "whole_view",
 ]
 
 MOST_NUMBER = (1 << 31) - 1
@@ -122,6 +125,13 @@ def list_jobs(
 def view(db: Database, job_id: int, count: CountWaiting = waiting_counts) -> JobView:
     """How a job stands; raises NotFoundError."""
     return job_view(db, job_of(db, job_id).job_id, count)
+
+
+def whole_view(db: Database, job_id: int, kept: AnswerCache | None = None) -> JobView:
+    """The same with its counts, perhaps as they were."""
+    found = view(db, job_id)
+    counts = kept.of(("counts", job_id), lambda: job_summary(db, job_id)) if kept else job_summary(db, job_id)
+    return structs.replace(found, counts=counts)
 
 
 def changes(db: Database, job_id: int, *, after: int = 0, limit: int = MOST_LISTED) -> ChangeList:

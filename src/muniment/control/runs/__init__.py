@@ -2,5 +2,5 @@
 
 `folder` has which runs there are, `start` how a new one begins, `log` how its lines are read.
 
-Others import: answer_cache, backend, folder, known_runs, log, page_artifacts, replays, start.
+Others import: answer_cache, backend, counts, folder, known_runs, log, page_artifacts, replays, start.
 """

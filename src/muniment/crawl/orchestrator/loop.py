@@ -65,18 +65,16 @@ class Orchestrator:
         self.recording_channel, tell = self._workers.recording_channel, self._workers.send
         self._hosts = HostPolicy(queue, self._schedule, events, tell, self._workers.holds)
         self._client = QueueClient(queue, PendingIntake(events, self._schedule, self._hosts))
-        self._rounds = Rounds(events, self._client.next_round)
+        self._robots, self._rounds = RobotsCache(queue, tell), Rounds(events, self._client.next_round)
         self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
         self._inflight = Concurrency(settings, events, tell, browser=setup.browser is not None)
         self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
-        self._robots = RobotsCache(queue, tell)
         self.settings = LiveSettings(
             *(setup, self._client, self._hosts, limits, self._patience),
             *(self._inflight, events, self._workers, self.stop),
         )
         self.change = self._tasks.in_turn(self.settings.change)
-        self._control = ControlServer(Path(setup.out), self.change)
-        self._disk = DiskSpace(limits, events)
+        self._control, self._disk = ControlServer(Path(setup.out), self.change), DiskSpace(limits, events)
         self._deaths, self.progress, self.rendering = WorkerDeaths(), Progress(), self._workers.rendering
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
@@ -341,7 +339,8 @@ class Orchestrator:
         await self._release(worker, spared)
         held = worker.held
         self._events.prepare(lambda: page_events((held[p.page_id], p) for p in batch.pages if p.page_id in held))
-        report = await self._client.finish(batch, worker.number, self._hosts.known.take_news())
+        added = self.rendering.take_new(message.wire_bytes)
+        report = await self._client.finish(batch, worker.number, self._hosts.known.take_news(), added)
         if message.batch.cookies:
             # committed, so that a page's request never has newer data than a resumed run
             self._workers.tell_cookies(worker, message.batch.cookies)
@@ -352,6 +351,7 @@ class Orchestrator:
         pages = [page for page in batch.pages if page.page_id in taken]
         accepted = list(zip(worker.drop(page.page_id for page in pages), pages, strict=True))
         self._events.publish(TransferEvent(message.wire_bytes), *page_events(accepted))
+        self.progress.take_answers(accepted, batch.exchanges)
         now = steady_ms()
         self._schedule.backlog.add(report.requisites, now)
         self._deaths.cleared(taken)

@@ -25,6 +25,7 @@ from muniment.model.queue import (
     FinishRequest,
     QueueChanges,
     QueueState,
+    RunSums,
     UpkeepOutcome,
     UpkeepRequest,
 )
@@ -70,9 +71,9 @@ class QueueClient:
         self.take_in(outcome.changes)
         return outcome
 
-    async def finish(self, batch: FinishBatch, worker: int, news: list[HostRecord]) -> FinishOutcome:
+    async def finish(self, batch: FinishBatch, worker: int, news: list[HostRecord], added: RunSums) -> FinishOutcome:
         """Send what became of pages to the queue; the caller applies what this changed."""
-        return await self._queue.finish(FinishRequest(next(self._asks), batch, worker, steady_ms(), news))
+        return await self._queue.finish(FinishRequest(next(self._asks), batch, worker, steady_ms(), news, added))
 
     async def upkeep(self, what: Mapping[str, Any] = {}) -> UpkeepOutcome:
         """Have a batch of the tracker's own work done, and what the fields of the request name."""

@@ -25,7 +25,7 @@ from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure, failure_of
 from muniment.model.link import FoundAs
-from muniment.model.page import Claim, ExchangeRow, PageResult
+from muniment.model.page import LINK_ENTRY, Claim, ExchangeRow, PageResult
 from muniment.model.result import Result, ResultKind
 from muniment.model.seed import Prior, in_shard
 from muniment.model.url import resolve, url_key
@@ -234,13 +234,15 @@ def _links(
         first = LinkCollector()
         header_links(said, first.add)
         links = [*beside, *((resolve(claim.url, href) or "", found_as) for href, found_as in first.links), *links]
-    follow = claim.follow
-    if "nofollow" in directives:
+    follow, asks = claim.follow, "nofollow" in directives
+    if asks:
         follow, links = False, [link for link in links if link[1] is not FoundAs.SITEMAP_URL]
     if document is None:
         return outlinks.resolve(claim.url, links, follow=follow) if links else NOTHING
     base = document.base if document.base.startswith(("http://", "https://")) else claim.url
     found = outlinks.resolve(base, links, document.anchors, follow=follow)
+    if asks and claim.follow:
+        return structs.replace(found, unfollowed=found.lines.count(b"\n") - len(found.entries) // LINK_ENTRY)
     return structs.replace(found, dropped=document.dropped) if document.dropped and follow else found
 
 
@@ -294,6 +296,7 @@ def finished(
         claim.free,
         exchanges,
         unanswered,
+        page.found.unfollowed,
     )
 
 

@@ -203,6 +203,7 @@ def _links(claim: Claim, first: ResolvedLinks, rendered: RenderedPage, outlinks:
         b"".join(lines) + routes.lines,
         (*first.news, *more.news, *along.news, *routes.news),
         first.dropped + more.dropped,
+        first.unfollowed,
     )
 
 

@@ -25,11 +25,11 @@ __all__ = [
 ]
 
 
-_CLASSES = (("1xx", 6), ("2xx", 2), ("3xx", 3), ("4xx", 4), ("5xx", 5), ("unknown", 1))
+_COLOURS = {"2xx": 2, "3xx": 3, "4xx": 4, "5xx": 5, "none": 1}
 
 
 class BarPart(Struct, frozen=True):
-    """A class of responses, or the errors, in a bar of 100."""
+    """A class of responses in a bar of 100; `none` are tries without one."""
 
     name: str
     count: int
@@ -38,12 +38,13 @@ class BarPart(Struct, frozen=True):
     width: float
 
 
-def _bar_of(responses: ResponseSums, errors: int) -> tuple[BarPart, ...]:
-    counts = [(*one, int(count)) for one, count in zip(_CLASSES, astuple(responses), strict=True)]
-    total, begin, made = sum(count for *_, count in counts) + errors, 0.0, []
-    for name, colour, count in (*counts, ("errors", 5, errors)):
+def _bar_of(responses: ResponseSums) -> tuple[BarPart, ...]:
+    one, *known, unknown = astuple(responses)
+    counts = dict(zip(_COLOURS, (*known, one + unknown), strict=True))
+    total, begin, made = sum(counts.values()), 0.0, []
+    for name, count in counts.items():
         if count:
-            made.append(BarPart(name, count, colour, round(begin, 2), round(100 * count / total, 2)))
+            made.append(BarPart(name, count, _COLOURS[name], round(begin, 2), round(100 * count / total, 2)))
             begin += 100 * count / total
     return tuple(made)
 
@@ -59,11 +60,15 @@ class JobCard(Struct, frozen=True, kw_only=True):
     """`running`, `paused`, `stopped`, `finished`, `failed` or `aborted`."""
     reason: str
     done: int
-    """Pages that were captured or failed."""
+    """Pages of the site that were captured, are missing or failed."""
     queued: int
     in_flight: int
     skipped: int
     failed: int
+    """Of the site; so are the errors, which are the same number under their former name."""
+    other_done: int = 0
+    """Pages of other hosts."""
+    other_failed: int = 0
     rate: float
     """Pages a second, over ten seconds."""
     bytes: int
@@ -74,7 +79,7 @@ class JobCard(Struct, frozen=True, kw_only=True):
     created_at: int
     """Unix ms."""
     bar: tuple[BarPart, ...] = ()
-    """Its responses and errors."""
+    """Its responses."""
     finished_at: int | None
 
 
@@ -206,16 +211,18 @@ def card_of(view: JobView, url: str, *, running: bool, rate: float = 0.0) -> Job
         url=url,
         state=state_word(view, running=running),
         reason=view.reason,
-        done=sums.captured + sums.requisites + sums.failed,
+        done=sums.site.done,
         queued=sums.pending,
         in_flight=sums.claimed,
         skipped=sums.skipped,
-        failed=sums.failed,
+        failed=sums.site.failed,
+        other_done=sums.other.done,
+        other_failed=sums.other.failed,
         rate=rate,
         bytes=view.payload_bytes,
-        errors=view.errors,
+        errors=sums.site.failed,
         responses=view.responses,
-        bar=_bar_of(view.responses, view.errors),
+        bar=_bar_of(view.responses),
         by=view.started_by,
         note=view.explanation,
         created_at=view.created_at,

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, field
 
 from muniment.model.change import ChangeMade
+from muniment.model.network.counts import JobSummary, PageCounts
 from muniment.model.rule import Rule
 
 __all__ = [
@@ -205,7 +206,7 @@ class ChangesMade(Struct, frozen=True):
 
 
 class PageSums(Struct, frozen=True, kw_only=True):
-    """How many pages of a job are in which state, or ended so."""
+    """How many URLs of a job are in which state, or ended so; redirects are among them."""
 
     pending: int = 0
     claimed: int = 0
@@ -214,6 +215,9 @@ class PageSums(Struct, frozen=True, kw_only=True):
     failed: int = 0
     skipped: int = 0
     stashed: int = 0
+    site: PageCounts = PageCounts()
+    """Pages of the site that have ended, as `counts` has them; so are the next ones."""
+    other: PageCounts = PageCounts()
 
 
 class ResponseSums(Struct, frozen=True, kw_only=True):
@@ -262,3 +266,5 @@ class JobView(Struct, frozen=True, kw_only=True):
     responses: ResponseSums
     errors: int
     pipelines: list[JobPipeline]
+    counts: JobSummary | None = None
+    """The counts that every face has; null in lists, and after a change."""

@@ -176,6 +176,7 @@ class FinishedPage(Struct, frozen=True, kw_only=True):
     exchanges: tuple[ExchangeRow, ...] = ()
     """One for each row of the index that came with the page."""
     unanswered: str = ""
+    unfollowed: int = 0
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from muniment.model.network.sessions import (
     page_result,
 )
 from muniment.model.page import Claim, FinishBatch
+from muniment.model.queue import RunSums
 from muniment.model.url import origin_of
 from muniment.rules.hosts.politeness import LONG_MS, is_asked_for
 from muniment.rules.robots.validity import VALID_MS, RobotsAnswer
@@ -103,7 +104,7 @@ class PageDelivery:
         if call.permits:
             self._keep(epoch, call.permits)
         batch = FinishBatch([page_result(page) for page in mine], call.urls, call.cookies)
-        report = work.frontier.finish(batch, 0, now, checked=True)
+        report = work.frontier.finish(batch, 0, now, RunSums(call.wire_bytes), checked=True)
         if call.hosts and not call.pages:
             work.frontier.hosts.keep_rest()
         return report

@@ -1,23 +1,21 @@
-"""Outcomes: which hosts never answered, why pages were left out, which were given up. Read when a run is over."""
+"""Outcomes: which hosts never answered, which were given up. Read when a run is over."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import case, func, or_, select
+from sqlalchemy import func, or_, select
 
 from muniment.model.page import PageOutcome
 from muniment.rules.retry import ASKS_AGAIN
-from muniment.rules.skip_causes import BEGINNINGS, OTHER, SkipCause
 from muniment.tracker.db.database import Database
 from muniment.tracker.schema.attempt_budget import IS_LATEST, UNASKED
 from muniment.tracker.schema.tables import attempts, hosts, pages
 
-__all__ = ["done_pages", "given_up", "left_out", "page_urls", "silent_hosts"]
+__all__ = ["done_pages", "given_up", "page_urls", "silent_hosts"]
 
 _CAPTURED = PageOutcome.CAPTURED, PageOutcome.REQUISITE
 _DEAD = "dead-host"
-_SKIPPED = "SKIPPED"
 
 
 def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
@@ -40,23 +38,6 @@ def silent_hosts(db: Database, job_id: int) -> list[tuple[str, str, int]]:
     names = {int(host_id): str(name) for host_id, name in db.connection.execute(named)} if silent else {}
     # a page that was given up without a try of its own has no attempt
     return [(names[host_id], (error or _DEAD).partition(":")[0], count) for host_id, error, count in silent]
-
-
-def left_out(db: Database, job_id: int) -> list[SkipCause]:
-    """The pages that were skipped, or failed, by cause; of the failed ones those whose cause has a name. Most first."""
-    skipped = pages.c.state == _SKIPPED
-    why = case((skipped, pages.c.reason), else_=func.coalesce(attempts.c.error, ""))
-    cause = case(*((why.like(begins + "%"), named) for begins, named in BEGINNINGS), else_=OTHER)
-    found = (
-        select(cause.label("cause"), skipped.label("skipped"))
-        .select_from(pages.outerjoin(attempts, IS_LATEST))
-        .where(pages.c.job_id == job_id, or_(skipped, pages.c.counted == PageOutcome.FAILED))
-        .subquery()
-    )
-    grouped = select(found.c.cause, found.c.skipped, func.count()).group_by(found.c.cause, found.c.skipped)
-    told = [SkipCause(str(why), int(count), not skip) for why, skip, count in db.connection.execute(grouped)]
-    worth_telling = [one for one in told if not one.failed or one.cause != OTHER]
-    return sorted(worth_telling, key=lambda one: (one.failed, -one.pages, one.cause))
 
 
 def given_up(db: Database, job_id: int) -> int:

@@ -32,7 +32,7 @@ _SUMS = (
     "pages_captured", "pages_failed", "starts_captured", "requisites_captured", "payload_bytes",
     *(f"responses_{name}" for name in RESPONSES), "errors",
 )  # fmt: skip
-"""In the order of `Totals`."""
+"""In the order of the first fields of `Totals`."""
 
 
 _COLUMNS = (
@@ -159,7 +159,8 @@ def _whole(db: Database, condition: ColumnElement[bool]) -> dict[int, ShownJob]:
 
 
 def _totals(sums: Sequence[int | None]) -> Totals:
-    return Totals(*(int(value or 0) for value in sums))
+    values: list[Any] = [int(value or 0) for value in sums]
+    return Totals(*values)
 
 
 @retrying_transaction

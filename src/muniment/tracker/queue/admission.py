@@ -31,6 +31,7 @@ from muniment.tracker.schema.tables import pages, relations, repairs
 from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.id_blocks import IdBlocks, last_page
 from muniment.tracker.stores.seen_cache import SeenCache, next_unknown, pack, page_of, unknown
+from muniment.tracker.stores.tallies import Tallies
 
 __all__ = ["Admission", "AdmittedList", "Parent", "unpack_children"]
 
@@ -38,7 +39,7 @@ _KNOWN_PAGE = Lookup(
     select(
         pages.c.id, pages.c.key, pages.c.host_id, pages.c.state, TRIED, pages.c.attempts_remaining,
         pages.c.link_hops, pages.c.requisite_hops, pages.c.redirects, pages.c.on_site, pages.c.included,
-        pages.c.in_scope, pages.c.found_as, pages.c.nice,
+        pages.c.in_scope, pages.c.found_as, pages.c.nice, pages.c.tally,
     ),
     pages.c.job_id,
     pages.c.id,
@@ -62,7 +63,6 @@ _CHILDREN = Prepared(
 )  # fmt: skip
 _RELATE = BatchInsert(relations, "job_id", "parent_id", "children", conflict="REPLACE")
 _DIRTY = BatchInsert(repairs, "job_id", "page_id", conflict="IGNORE")
-
 
 _LOWER_HALF = 0xFFFFFFFF
 _REQUISITES = re.compile(b"[%s]" % re.escape(bytes(f for f in FoundAs if f.kind is not Kind.LINK)))
@@ -127,6 +127,7 @@ class Admission:
         self._texts: dict[bytes, str] = {}
         self._numbers = IdBlocks(db, job_id, "pages")
         self.keys = PageKeys(db, job_id)
+        self.tallies = Tallies(db, job_id, scope, hosts)
         self._new_pages = NewPages(db, job_id, scope, hosts, self.keys)
         self._begin()
         db.on_rollback(self._begin)
@@ -372,27 +373,26 @@ class Admission:
                     dirty.append((self._job_id, page_id))
         self._db.many(_NEARER, nearer)
         if nearer and self.ruleset.by_depth:
-            pending += self._judge_again([row[-1] for row in nearer])
+            judged = judge_pages(self._db, self._job_id, self.ruleset, [row[-1] for row in nearer])
+            self._skipped += judged.skipped
+            pending += judged.pending
         self._db.many(_DIRTY, dirty)
         self.dirtied = self.dirtied or bool(dirty)
         return pending
 
-    def _judge_again(self, page_ids: list[int]) -> Counter[int]:
-        judged = judge_pages(self._db, self._job_id, self.ruleset, page_ids)
-        self._skipped += judged.skipped
-        return judged.pending
-
     def _improve(self, row: Row, offer: Offer, pending: Counter[int]) -> tuple[Row, bool] | None:
         """The update of a known page that comes nearer, and whether its children may come nearer, too."""
-        page_id, key, host_id, state, tried, remaining, link, requisite, redirects, site, included, was, *how = row
+        page_id, key, host, state, tried, left, link, requisite, redirects, site, included, was, *how = row
         if offer.link >= link and offer.requisite >= requisite:
             return None
         redirects = offer.redirects if min(offer.link, offer.requisite) < min(link, requisite) else redirects
-        found_as, nice = how
+        found_as, nice, tally = how
         nice += urgency(requisite, found_as) - urgency(min(requisite, offer.requisite), found_as)
         link, requisite = min(link, offer.link), min(requisite, offer.requisite)
-        scope = self._scope.admits(Standing(link, requisite, bool(site), bool(included), redirects))
+        standing = Standing(link, requisite, bool(site), bool(included), redirects)
+        scope = self._scope.admits(standing)
+        self.tallies.nearer(page_id, tally, standing)
         self._seen.put(key, pack(page_id, link, requisite))
-        if scope and not was and state == PageState.READY and remaining > 0:
-            pending[host_id] += 1
+        if scope and not was and state == PageState.READY and left > 0:
+            pending[host] += 1
         return (nice, link, requisite, redirects, scope, self._job_id, page_id), tried > 0

@@ -11,7 +11,7 @@ from collections import Counter
 
 from sqlalchemy import bindparam, literal_column, select
 
-from muniment.model.page import PageState
+from muniment.model.page import Counted, PageState
 from muniment.rules.scope import Scope, Standing
 from muniment.tracker.db.database import Database, Prepared
 from muniment.tracker.queue.admission import Admission
@@ -26,7 +26,7 @@ _NEXT = Prepared(
     select(
         repairs.c.page_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site, pages.c.included,
         pages.c.redirects, relations.c.children, pages.c.host_id, pages.c.state, pages.c.attempts_remaining,
-        pages.c.links_told, pages.c.counted,
+        pages.c.links_told, pages.c.counted, pages.c.tally,
     )
     .select_from(repairs)
     .join(pages, (pages.c.job_id == repairs.c.job_id) & (pages.c.id == repairs.c.page_id))
@@ -46,7 +46,7 @@ _DONE = Prepared(
 _AGAIN = Prepared(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
-    .values(counted=literal_column("0"), **new_tries(bindparam("left"))),
+    .values(counted=literal_column("0"), tally=literal_column("0"), **new_tries(bindparam("left"))),
     "left", "job", "page",
 )  # fmt: skip
 
@@ -56,7 +56,7 @@ class DepthUpdates:
 
     def __init__(self, db: Database, job_id: int, scope: Scope, admission: Admission) -> None:
         self._db, self._job_id, self._scope, self._admission = db, job_id, scope, admission
-        self._reopened: Counter[int] = Counter()
+        self._reopened: Counter[Counted] = Counter()
         """Pages made pending again since somebody last looked, by what they were counted as."""
         self._begin()
         db.on_rollback(self._begin)
@@ -88,23 +88,23 @@ class DepthUpdates:
         for page_id, link, requisite, site, included, redirects, children, host_id, *how in rows:
             standing = Standing(link, requisite, bool(site), bool(included), redirects)
             if self._left_behind(standing, *how):
-                self.make_pending(page_id, how[-1], 1)
+                self.make_pending(page_id, Counted(*how[-2:]), 1)
                 pending[host_id] += 1
             elif children:
                 self._admission.offer_again(standing, children, offers)
         return pending + self._admission.apply(offers)
 
-    def make_pending(self, page_id: int, counted: int, tries: int) -> None:
-        """Make a done page pending; `counted` is the counter that it was added to."""
+    def make_pending(self, page_id: int, counted: Counted, tries: int) -> None:
+        """Make a done page pending; `counted` are the counters that it was added to."""
         self._reopened[counted] += 1
         self._db.many(_AGAIN, [(tries, self._job_id, page_id)])
 
-    def take_reopened(self) -> Counter[int]:
-        """The pages made pending again since the last call, by the counter that they were added to."""
+    def take_reopened(self) -> Counter[Counted]:
+        """The pages made pending again since the last call, by the counters that they were added to."""
         reopened, self._reopened = self._reopened, Counter()
         return reopened
 
-    def _left_behind(self, standing: Standing, state: str, left: int, told: bool, _counted: int) -> bool:
+    def _left_behind(self, standing: Standing, state: str, left: int, told: bool, *_counted: int) -> bool:
         """Whether a done page is to be followed although its links were not recorded."""
         follows = self._scope.follows(standing.on_site) and self._scope.as_page(standing)
         return follows and not told and left == 0 and state == PageState.READY

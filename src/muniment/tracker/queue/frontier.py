@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from itertools import chain
 from operator import itemgetter
 
 from msgspec import Struct
@@ -17,12 +16,12 @@ from sqlalchemy import bindparam, func, literal_column, null, select
 from muniment.model.capture import Capture
 from muniment.model.change import Change
 from muniment.model.cookie import Cookie
-from muniment.model.page import Claim, FinishBatch, PageResult, PageState, session_of
-from muniment.model.queue import Totals
+from muniment.model.page import Claim, Counted, FinishBatch, PageResult, PageState
+from muniment.model.queue import RunSums, Totals
 from muniment.rules.hosts.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
-from muniment.rules.scope import Scope, Standing
-from muniment.tracker.db.database import BatchInsert, BatchUpdate, Database, Row, retrying_transaction
+from muniment.rules.scope import Scope
+from muniment.tracker.db.database import BatchUpdate, Database, Row, retrying_transaction
 from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import any_stashed, load_job, settle
 from muniment.tracker.queue.admission import Admission
@@ -38,7 +37,8 @@ from muniment.tracker.queue.rejudge import JUDGED, Rejudging
 from muniment.tracker.queue.rounds import begun_round, next_round
 from muniment.tracker.queue.sites import Sites
 from muniment.tracker.queue.writers import WriterChanges, Writers
-from muniment.tracker.schema.tables import CLAIMED, PENDING, attempts, pages
+from muniment.tracker.schema.tables import CLAIMED, PENDING, pages
+from muniment.tracker.stores.attempts import ATTEMPT, attempt_row
 from muniment.tracker.stores.cookies import CookieStore
 from muniment.tracker.stores.hooks import HookStore
 from muniment.tracker.stores.hosts import Hosts
@@ -58,6 +58,7 @@ _FINISH = BatchUpdate(
         claim_id=null(),
         links_told=bindparam("told"),
         counted=bindparam("sum"),
+        tally=bindparam("tally"),
         reason=bindparam("why"),
         throttled=pages.c.throttled + bindparam("free"),
         # the others go first from now on: a page that is always refused must not stand in their way
@@ -65,12 +66,8 @@ _FINISH = BatchUpdate(
         deaths=literal_column("0"),
     ),
     pages.c.id,
-    "s", "left", "later", "at", "told", "sum", "why", "free", "job", "page",
+    "s", "left", "later", "at", "told", "sum", "why", "free", "tally", "job", "page",
 )  # fmt: skip
-_ATTEMPT_COLUMNS = (
-    "job_id", "page_id", "number", "session", "worker", "ruleset", "started_at", "finished_at", "status", "error"
-)  # fmt: skip
-_ATTEMPT = BatchInsert(attempts, *_ATTEMPT_COLUMNS, conflict="REPLACE")
 _RELEASE = BatchUpdate(
     pages.update()
     .where(pages.c.job_id == bindparam("job"), pages.c.claim_id == bindparam("claim"))
@@ -79,6 +76,7 @@ _RELEASE = BatchUpdate(
     "job", "claim", "page",
 )  # fmt: skip
 
+_UNCOUNTED, _NO_SUMS = Counted(0, 0), RunSums()
 _READY, _SKIPPED = PageState.READY.value, PageState.SKIPPED.value
 
 _page_of = itemgetter(-1)
@@ -220,7 +218,9 @@ class Frontier:
             self.admission.ruleset, self.admission.tries = seen.ruleset, seen.tries
 
     @retrying_transaction
-    def finish(self, batch: FinishBatch, worker: int, now: int, *, checked: bool = False) -> FinishReport:
+    def finish(
+        self, batch: FinishBatch, worker: int, now: int, added: RunSums = _NO_SUMS, *, checked: bool = False
+    ) -> FinishReport:
         """Take in what became of claimed pages: attempts, states, outlinks and counters, in one transaction.
 
         `checked`: the batch comes from a pipeline. It may be a repeat, lack texts, or name what nobody claimed.
@@ -246,7 +246,7 @@ class Frontier:
             retries: dict[int, int] = {}
             # first: when another page of this batch brings one nearer, it must show that its children are recorded
             finishes = [self._finish(page, held[page.page_id], now, pending, retries) for page in accepted]
-            self.counters.add_rows(chain(*(page.exchanges for page in accepted), batch.exchanges))
+            self.counters.add(accepted, batch.exchanges, added)
             self._db.many(_FINISH, sorted(finishes, key=_page_of))
             waiting = dict(pending)
             if not self._scope.listed:
@@ -254,8 +254,8 @@ class Frontier:
             parents = [held[p.page_id].parent(p) for p in accepted if p.outlinks]
             pending += self.admission.admit(parents, texts)
             pending += self._depths.work()
-            tried = [page for page in accepted if not page.refused]
-            self._db.many(_ATTEMPT, [self._attempt(page, worker, held[page.page_id].ruleset) for page in tried])
+            tried = [(page, held[page.page_id].ruleset) for page in accepted if not page.refused]
+            self._db.many(ATTEMPT, [attempt_row(self._job_id, page, worker, ruleset) for page, ruleset in tried])
             pending.update(self._loops.came_along(accepted, worker, self.counters))
             if results:
                 self.results.keep(results, {page.page_id for page in accepted})
@@ -264,9 +264,8 @@ class Frontier:
                 self.hooks.queue(page for page in batch.captured if page.page_id in {one.page_id for one in accepted})
             self.hosts.keep_noted()
             self.cookies.keep(batch.cookies)
-            if self.cookies:
-                pending += self._loops.learn(accepted, now)
-            self.counters.save(self._depths.take_reopened())
+            pending.update(self._loops.learn(accepted, held, now, self.counters))
+            self._save_counters()
             self.counters.write_log(accepted, skipped := self.admission.take_skipped())
         self.counters.told()
         # new pages of a host do not wait for its retries
@@ -287,34 +286,33 @@ class Frontier:
     ) -> Row:
         host_id, standing = held.host_id, held.standing
         if page.refused:
-            return (_SKIPPED, held.left, 0, 0, False, 0, page.refused, 0, self._job_id, page.page_id)
+            return (_SKIPPED, held.left, 0, 0, False, 0, page.refused, 0, 0, self._job_id, page.page_id)
         if page.done:
-            counted = self._count(page, standing)
+            counted, tally = self._count(page, held)
             if not page.followed and self._scope.follows(standing.on_site):
                 # the host became part of the site while the page was being fetched
                 self.admission.mark_dirty(page.page_id)
-            return (_READY, 0, 0, 0, page.followed, counted, "", 0, self._job_id, page.page_id)
+            return (_READY, 0, 0, 0, page.followed, counted, "", 0, tally, self._job_id, page.page_id)
         free = page.free and page.status in THROTTLED
         left = (held.left if held.tried else self.admission.tries) - (not free)
-        at, counted = 0, 0
+        at, (counted, tally) = 0, _UNCOUNTED
         if left <= 0 and held.rounds < self._rounds:
-            left, at, counted = 0, now + BETWEEN_ROUNDS_MS, self._count(page, standing)
+            left, at, (counted, tally) = 0, now + BETWEEN_ROUNDS_MS, self._count(page, held)
         else:
             left, at = max(1, left), now + page.retry_after_ms
             retries[host_id] = min(at, retries.get(host_id, at))
             pending[host_id] += 1
         later = int(free and not held.throttled)
-        return (_READY, left, later, at, page.followed, counted, "", int(free), self._job_id, page.page_id)
+        return (_READY, left, later, at, page.followed, counted, "", int(free), tally, self._job_id, page.page_id)
 
-    def _count(self, page: PageResult, standing: Standing) -> int:
-        as_page = self._scope.as_page(standing)
-        return int(self.counters.count(page, as_page=as_page, start=standing.link_hops == 0))
+    def _count(self, page: PageResult, held: LockedPage) -> Counted:
+        as_page = self._scope.as_page(held.standing)
+        tally = self.admission.tallies.ended(page, held.host_id, held.found_as, held.standing)
+        return self.counters.count(page, as_page=as_page, start=not held.standing.link_hops, tally=tally)
 
-    def _attempt(self, page: PageResult, worker: int, ruleset: int) -> Row:
-        return (
-            self._job_id, page.page_id, page.attempt, session_of(page.claim_id), worker, ruleset,
-            page.started_at // 1000, page.finished_at, page.status, page.error,
-        )  # fmt: skip
+    def _save_counters(self) -> None:
+        self.counters.move(self.admission.tallies.take_moved())
+        self.counters.save(self._depths.take_reopened())
 
     @retrying_transaction
     def release(self, claims: list[tuple[int, int]]) -> None:
@@ -327,7 +325,7 @@ class Frontier:
         """Take back captures that were lost, in one transaction; pages newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.fetch_again(captures, self.admission.tries)
-            self.counters.save(self._depths.take_reopened())
+            self._save_counters()
         return dict(pending)
 
     @retrying_transaction
@@ -335,7 +333,7 @@ class Frontier:
         """Have pages wait again whose last try, made by a pipeline, is lost; newly pending per host number."""
         with self._db.transaction():
             pending = self._lost.of_pipeline(last, pipeline, self.admission.tries)
-            self.counters.save(self._depths.take_reopened())
+            self._save_counters()
         return dict(pending)
 
     def amend(self, change: Change, now: int) -> ChangeResult:
@@ -381,7 +379,7 @@ class Frontier:
             self._db.take_turns(self._job_id, alone=False)
             self._keep_up(self.writers.look())
             pending = self._depths.work()
-            self.counters.save(self._depths.take_reopened())
+            self._save_counters()
         return dict(pending)
 
     @property

@@ -106,7 +106,7 @@ class LocalQueue:
 
     def _finish(self, request: FinishRequest) -> FinishOutcome:
         self._note(request.hosts)
-        report = self._frontier.finish(request.batch, request.worker, request.now)
+        report = self._frontier.finish(request.batch, request.worker, request.now, request.added)
         return FinishOutcome(
             [page.page_id for page in report.accepted],
             report.requisites,

@@ -20,7 +20,7 @@ _HELD = Lookup(
     select(
         pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
         pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id, pages.c.ruleset,
-        TRIED, pages.c.rounds, pages.c.throttled,
+        TRIED, pages.c.rounds, pages.c.throttled, pages.c.found_as,
     ),
     pages.c.job_id,
     pages.c.id,
@@ -48,6 +48,7 @@ class LockedPage(Struct, frozen=True):
     """Attempts in its life."""
     rounds: int
     throttled: int
+    found_as: int
 
     def parent(self, page: PageResult) -> Parent:
         """The page with its outlinks."""

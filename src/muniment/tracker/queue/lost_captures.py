@@ -10,21 +10,22 @@ from sqlalchemy import func, or_, select
 
 from muniment.model.capture import Capture
 from muniment.model.link import FoundAs
-from muniment.model.page import PageOutcome, PageState
+from muniment.model.page import Counted, PageOutcome, PageState
 from muniment.rules.session_ids import page_key
 from muniment.tracker.db.database import Database, Lookup, retrying_transaction
 from muniment.tracker.jobs.store import apply_reopen, reopen
+from muniment.tracker.queue.counters import take_out
 from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.schema.attempt_budget import TRIED, new_tries
 from muniment.tracker.schema.pipelines import sessions
-from muniment.tracker.schema.tables import attempts, fresh_payloads, job_sums, pages, payloads
+from muniment.tracker.schema.tables import attempts, fresh_payloads, pages, payloads
 
 __all__ = ["LostCaptures", "wait_again"]
 
 _DONE = Lookup(
-    select(pages.c.id, pages.c.key, TRIED, pages.c.host_id, pages.c.counted).where(
+    select(pages.c.id, pages.c.key, TRIED, pages.c.host_id, pages.c.counted, pages.c.tally).where(
         pages.c.state == PageState.READY.value, pages.c.attempts_remaining == 0, pages.c.in_scope
     ),
     pages.c.job_id,
@@ -38,11 +39,6 @@ _MADE_BY = Lookup(
     attempts.c.page_id,
 )
 _ROBOTS = FoundAs.ROBOTS.label
-_COUNTERS = {
-    PageOutcome.CAPTURED: job_sums.c.pages_captured,
-    PageOutcome.REQUISITE: job_sums.c.requisites_captured,
-    PageOutcome.FAILED: job_sums.c.pages_failed,
-}
 _AT_ONCE = 500
 
 
@@ -63,9 +59,9 @@ class LostCaptures:
         last |= self._routes(shown, {capture.url: capture.attempt for capture in lost})
         pending: Counter[int] = Counter()
         ids = [page_id for _, page_id, _ in self._keys.find(list(last))]
-        for page_id, key, tried, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
+        for page_id, key, tried, host_id, *counted in self._db.lookup(_DONE, self._job_id, ids):
             if tried == last[key]:
-                self._depths.make_pending(page_id, counted, tries)
+                self._depths.make_pending(page_id, Counted(*counted), tries)
                 pending[host_id] += 1
         stored = [capture for capture in lost if capture.record_type == "response" and capture.digest]
         self._payloads.forget([(bytes.fromhex(c.digest), UUID(c.record_id).bytes) for c in stored])
@@ -86,9 +82,9 @@ class LostCaptures:
         ids = [page_id for _, page_id, _ in self._keys.find(list(keys))]
         mine = {(row[0], row[1]) for row in self._db.lookup(_MADE_BY, self._job_id, ids) if row[2] == pipeline}
         pending: Counter[int] = Counter()
-        for page_id, key, tried, host_id, counted in self._db.lookup(_DONE, self._job_id, ids):
+        for page_id, key, tried, host_id, *counted in self._db.lookup(_DONE, self._job_id, ids):
             if tried == keys.get(bytes(key)) and (page_id, tried) in mine:
-                self._depths.make_pending(page_id, counted, tries)
+                self._depths.make_pending(page_id, Counted(*counted), tries)
                 pending[host_id] += 1
         if pending:
             # a job that has ended goes on
@@ -110,11 +106,11 @@ def wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> Non
 def _wait_again(db: Database, job_id: int, ids: Sequence[int], tries: int) -> None:
     here = pages.c.job_id == job_id, pages.c.id.in_(ids)
     with db.transaction() as connection:
-        sums = connection.execute(select(pages.c.counted, func.count()).where(*here).group_by(pages.c.counted))
-        fewer = {_COUNTERS[counted]: _COUNTERS[counted] - count for counted, count in sums if counted in _COUNTERS}
-        mine = job_sums.c.job_id == job_id, job_sums.c.session == db.session
-        connection.execute(job_sums.update().where(*mine).values(fewer))
-        connection.execute(pages.update().where(*here).values(counted=PageOutcome.NONE, **new_tries(tries)))
+        counted = pages.c.counted, pages.c.tally
+        sums = connection.execute(select(*counted, func.count()).where(*here).group_by(*counted))
+        take_out(db, job_id, Counter({Counted(*row[:2]): row[2] for row in sums}), 0)
+        uncounted = {"counted": PageOutcome.NONE, "tally": 0}
+        connection.execute(pages.update().where(*here).values(**uncounted, **new_tries(tries)))
         for kept in (payloads, fresh_payloads):
             # of what browsers asked for, nothing says whose record is lost: it is stored again
             gone = or_(kept.c.page_id.in_(ids), kept.c.url.is_not(None))

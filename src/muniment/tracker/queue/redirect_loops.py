@@ -6,7 +6,7 @@ What a browser has got for a page, requisites and the documents that scripts led
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from sqlalchemy import bindparam, literal_column, select
@@ -15,16 +15,19 @@ from sqlalchemy.sql import Join
 from muniment.http.redirects import REDIRECTS, RedirectTurn, fetch_again
 from muniment.model.cookie import digest_of
 from muniment.model.link import FoundAs
-from muniment.model.page import LINK_ENTRY, PageResult, PageState, session_of
+from muniment.model.page import LINK_ENTRY, Counted, PageResult, PageState, session_of
 from muniment.rules.scope import Scope, Standing
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row
 from muniment.tracker.queue.admission import Admission, Parent, unpack_children
 from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_updates import DepthUpdates
+from muniment.tracker.queue.locked_pages import LockedPage
 from muniment.tracker.schema.attempt_budget import IS_LATEST, TRIED
 from muniment.tracker.schema.tables import attempts, pages, relations, results
+from muniment.tracker.stores.attempts import ATTEMPT
 from muniment.tracker.stores.cookies import CookieStore
 from muniment.tracker.stores.hosts import Hosts
+from muniment.tracker.stores.tallies import redirect_of
 
 __all__ = ["RedirectLoops"]
 
@@ -40,10 +43,10 @@ def _with_latest() -> Join:
 _TARGET = Prepared(
     select(
         pages.c.id, pages.c.url, pages.c.host_id, pages.c.state, pages.c.attempts_remaining, pages.c.in_scope,
-        pages.c.counted, TRIED, pages.c.redirects, attempts.c.status, results.c.value,
+        pages.c.counted, pages.c.tally, TRIED, pages.c.redirects, attempts.c.status, results.c.value,
     )
     .select_from(
-        _with_latest().outerjoin(
+        pages.outerjoin(attempts, IS_LATEST).outerjoin(
             results,
             (results.c.job_id == pages.c.job_id)
             & (results.c.page_id == pages.c.id)
@@ -51,9 +54,9 @@ _TARGET = Prepared(
             & (results.c.kind == bindparam("kind")),
         )
     )
-    .where(pages.c.job_id == bindparam("job"), pages.c.key == bindparam("k"))
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
     .with_for_update(of=pages),
-    "kind", "job", "k",
+    "kind", "job", "page",
 )  # fmt: skip
 _STEP = Prepared(
     select(attempts.c.status, relations.c.children)
@@ -66,24 +69,11 @@ _STEP = Prepared(
 )
 _SAVE = BatchInsert(results, "job_id", "page_id", "attempt", "kind", "value", conflict="REPLACE")
 
-_COLUMNS = (
-    "job_id",
-    "page_id",
-    "number",
-    "session",
-    "worker",
-    "ruleset",
-    "started_at",
-    "finished_at",
-    "status",
-    "error",
-)
-_ATTEMPT = BatchInsert(attempts, *_COLUMNS, conflict="REPLACE")
 _READ_WHEREVER = FoundAs.ROBOTS, FoundAs.SITEMAP, FoundAs.START_LIST
 _WAITING = Lookup(
     select(
         pages.c.id, pages.c.host_id, pages.c.via_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
-        pages.c.included, pages.c.redirects,
+        pages.c.included, pages.c.redirects, pages.c.found_as,
     ).where(
         pages.c.state == PageState.READY.value,
         pages.c.attempts_remaining > 0,
@@ -103,10 +93,21 @@ _CAME_ALONG = Prepared(
         attempts=literal_column("1"),
         attempts_remaining=literal_column("0"),
         counted=bindparam("counted"),
+        tally=bindparam("tally"),
         links_told=bindparam("told"),
     ),
-    "told", "counted", "job", "page",
+    "told", "counted", "tally", "job", "page",
 )  # fmt: skip
+
+
+_TALLY = Prepared(
+    pages.update()
+    .where(pages.c.job_id == bindparam("job"), pages.c.id == bindparam("page"))
+    .values(tally=bindparam("tally")),
+    "tally",
+    "job",
+    "page",
+)
 
 
 class _RedirectTarget(Struct, frozen=True):
@@ -118,7 +119,7 @@ class _RedirectTarget(Struct, frozen=True):
     state: str
     left: int
     in_scope: bool
-    counted: int
+    counted: Counted
     turn: RedirectTurn
 
     @property
@@ -142,21 +143,41 @@ class RedirectLoops:
         self._db, self._job_id, self._cookies, self._hosts, self._depths = db, job_id, cookies, hosts, depths
         self._scope, self._admission = scope, admission
 
-    def learn(self, finished: Iterable[PageResult], now: int) -> Counter[int]:
-        """Look at the redirects of a batch at `now` (Unix ms); returns pages newly pending per host number."""
+    def learn(
+        self, finished: Iterable[PageResult], held: Mapping[int, LockedPage], now: int, counters: Counters
+    ) -> Counter[int]:
+        """Look at the redirects of a batch at `now` (Unix ms); returns pages newly pending per host number.
+
+        One that leads to no page is counted itself.
+        """
         pending: Counter[int] = Counter()
-        for page in finished:
-            key = _redirect(page)
-            if key is None:
-                continue
+        ends = []
+        led = [(key, page) for page in finished if (key := redirect_of(page)) is not None]
+        keys = list(dict.fromkeys(key for key, _ in led))
+        targets = {bytes(key): page_id for key, page_id, _ in self._admission.keys.find(keys)} if led else {}
+        for key, page in led:
             if page.cookies_sent:
                 row = (self._job_id, page.page_id, page.attempt, _KIND, page.cookies_sent.hex())
                 self._db.many(_SAVE, [row])
-            target = self._target(key)
+            target = self._target(targets.get(key, 0))
             if target is not None and target.done and self._has_another_turn(target, page.page_id, now // 1000):
                 self._depths.make_pending(target.page_id, target.counted, self._admission.tries)
                 pending[target.host_id] += 1
+            elif target is None or self._leads_nowhere(target, page.page_id):
+                here = held[page.page_id]
+                tally = self._admission.tallies.of(page.status, "", here.host_id, here.found_as, here.standing)
+                counters.tally(tally)
+                ends.append((tally, self._job_id, page.page_id))
+        self._db.many(_TALLY, ends)
         return pending
+
+    def _leads_nowhere(self, target: _RedirectTarget, page_id: int) -> bool:
+        """Whether no page is at the end of a chain that goes on with this one: it is out of scope, or leads back."""
+        if not target.in_scope:
+            return True
+        if not target.done or target.turn.status not in REDIRECTS or target.counted.tally:
+            return False
+        return self._steps(target.page_id, page_id) is not None
 
     def came_along(self, finished: Iterable[PageResult], worker: int, counters: Counters) -> Counter[int]:
         """Have pages done that browsers got for these; the change of pages that wait per host number.
@@ -175,9 +196,10 @@ class RedirectLoops:
             as_page = self._scope.as_page(standing)
             if way == FoundAs.SUBDOCUMENT and as_page:
                 continue
-            counted = counters.count_captured(as_page=as_page, start=False)
+            tally = self._admission.tallies.of(page.status, "", host_id, hops[5], standing)
+            counted = counters.count_captured(as_page=as_page, start=False, tally=tally)
             told = page.followed if way == FoundAs.FOLLOWED else way == FoundAs.REQUISITE
-            done.append((told, int(counted), self._job_id, page_id))
+            done.append((told, *counted, self._job_id, page_id))
             tries.append(self._try(page_id, page, worker))
             changes[host_id] -= 1
             self._admission.not_shown(via_id, host_id)
@@ -186,7 +208,7 @@ class RedirectLoops:
                 links = b"".join(entry for entry in _entries(page.outlinks) if entry[-1] != FoundAs.FOLLOWED)
                 changes.update(self._admission.admit([Parent(page_id, standing, links)], {}))
         self._db.many(_CAME_ALONG, done)
-        self._db.many(_ATTEMPT, tries)
+        self._db.many(ATTEMPT, tries)
         return changes
 
     def _try(self, page_id: int, page: PageResult, worker: int) -> Row:
@@ -203,13 +225,13 @@ class RedirectLoops:
         steps = self._steps(target.page_id, page_id)
         return steps is not None and fetch_again(target.turn, steps + 1, cookies, self._scope.max_redirects)
 
-    def _target(self, key: bytes) -> _RedirectTarget | None:
-        rows = self._db.rows(_TARGET, (_KIND, self._job_id, key))
+    def _target(self, page_id: int) -> _RedirectTarget | None:
+        rows = self._db.rows(_TARGET, (_KIND, self._job_id, page_id))
         if not rows:
             return None
-        page_id, url, host_id, state, left, in_scope, counted, tried, redirects, status, sent = rows[0]
-        turn = RedirectTurn(status, tried, redirects, bytes.fromhex(sent or ""))
-        return _RedirectTarget(page_id, url, host_id, state, left, bool(in_scope), counted, turn)
+        page_id, url, host_id, state, left, in_scope, counted, tally, tried, redirects, status, sent = rows[0]
+        turn = RedirectTurn(status or 0, tried, redirects, bytes.fromhex(sent or ""))
+        return _RedirectTarget(page_id, url, host_id, state, left, bool(in_scope), Counted(counted, tally), turn)
 
     def _steps(self, start: int, end: int) -> int | None:
         """How many redirects lead from one page to another; None when they do not."""
@@ -238,10 +260,3 @@ def _along(page: PageResult) -> Iterator[tuple[bytes, int]]:
 
 def _entries(outlinks: bytes) -> Iterator[bytes]:
     return (outlinks[at : at + LINK_ENTRY] for at in range(0, len(outlinks), LINK_ENTRY))
-
-
-def _redirect(page: PageResult) -> bytes | None:
-    """The key of the URL that a page redirects to."""
-    entry = page.outlinks[:LINK_ENTRY]
-    moved = page.done and page.status in REDIRECTS and len(entry) == LINK_ENTRY and entry[-1] == FoundAs.REDIRECT
-    return entry[:-1] if moved else None

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from sqlalchemy import ColumnElement, Connection, bindparam, exists, false, func, literal_column, or_, select
 
 from muniment.model.job import JobState
-from muniment.model.page import PageOutcome
+from muniment.model.page import Counted, PageOutcome
 from muniment.rules.retry import ASKS_AGAIN, LONGEST_WAIT_MS
 from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database, Prepared, retrying_transaction
@@ -94,11 +94,11 @@ def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnE
     """Make pages wait as if they had not been tried, and take them out of the counters, before a run reads these."""
     here = pages.c.job_id == job_id, which
     is_start = pages.c.link_hops == literal_column("0")
-    sums: Counter[int] = Counter()
+    sums: Counter[Counted] = Counter()
     starts = 0
-    found = select(pages.c.counted, is_start, func.count()).where(*here).group_by(pages.c.counted, is_start)
-    for counted, start, count in connection.execute(found):
-        sums[counted] += count
+    by = pages.c.counted, pages.c.tally, is_start
+    for counted, tally, start, count in connection.execute(select(*by, func.count()).where(*here).group_by(*by)):
+        sums[Counted(counted, tally)] += count
         starts += count if start and counted == PageOutcome.CAPTURED else 0
     take_out(db, job_id, sums, starts)
     anew = {
@@ -107,6 +107,7 @@ def _give_back(db: Database, connection: Connection, job_id: int, which: ColumnE
         "rounds": 0,
         "throttled": 0,
         "counted": PageOutcome.NONE,
+        "tally": 0,
         **new_tries(tries),
     }
     connection.execute(pages.update().where(*here).values(anew))
@@ -169,9 +170,11 @@ def _begin_round(
         parked = pages.c.job_id == job_id, PARKED
         counted = select(pages.c.host_id, func.count(), func.min(pages.c.ready_at)).where(*parked, pages.c.in_scope)
         found = [(int(h), int(n), int(at)) for h, n, at in connection.execute(counted.group_by(pages.c.host_id))]
-        again = {"counted": PageOutcome.NONE, "rounds": pages.c.rounds + 1, **new_tries(tries, pages.c.ready_at)}
-        taken = connection.execute(pages.update().where(*parked).values(again)).rowcount
-        counters.save(Counter({PageOutcome.FAILED: taken}))
+        by = pages.c.counted, pages.c.tally
+        taken = connection.execute(select(*by, func.count()).where(*parked).group_by(*by)).all()
+        uncounted = {"counted": PageOutcome.NONE, "tally": 0, "rounds": pages.c.rounds + 1}
+        connection.execute(pages.update().where(*parked).values({**uncounted, **new_tries(tries, pages.c.ready_at)}))
+        counters.save(Counter({Counted(*row[:2]): row[2] for row in taken}))
     return found
 
 

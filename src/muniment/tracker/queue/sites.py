@@ -26,7 +26,7 @@ _URL = Prepared(
 _ELSEWHERE = Prepared(
     select(
         pages.c.id, pages.c.url, pages.c.state, TRIED, pages.c.attempts_remaining, pages.c.link_hops,
-        pages.c.requisite_hops, pages.c.included, pages.c.redirects, pages.c.in_scope,
+        pages.c.requisite_hops, pages.c.included, pages.c.redirects, pages.c.in_scope, pages.c.tally,
     )
     .where(pages.c.job_id == bindparam("job"), pages.c.host_id == bindparam("host"))
     .where(pages.c.on_site == bindparam("s")),
@@ -59,13 +59,19 @@ class Sites:
     def add(self, url: str) -> Counter[int]:
         """Make the host of a URL (with `--no-parent`, its directory) part of the site; returns pages newly pending."""
         name = host_of(url)
+        was_site = bool(self._hosts.get(name).site_paths)
         if not self._hosts.add_site_path(name, start_prefix(url, self._no_parent)):
             return Counter()
         host = self._hosts.get(name)
         pending: Counter[int] = Counter()
         rows = self._db.rows(_ELSEWHERE, (self._job_id, host.host_id, False))
         here = [row for row in rows if on_site(row[1], host.site_paths)]
-        self._db.many(_JOIN, [self._join(row, host.host_id, pending) for row in here])
+        self._db.many(_JOIN, [self._join(row[:-1], host.host_id, pending) for row in here])
+        if not was_site:
+            joined = {row[0] for row in here}
+            stand = ((row, Standing(row[5], row[6], row[0] in joined, bool(row[7]), row[8])) for row in rows)
+            tallies = self._admission.tallies
+            tallies.move((row[0], row[-1], tallies.as_site(row[-1], standing)) for row, standing in stand)
         return pending
 
     def may_grow(self, starts: Iterable[PageResult]) -> bool:

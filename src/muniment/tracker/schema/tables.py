@@ -22,6 +22,8 @@ from sqlalchemy import (
     text,
 )
 
+from muniment.model.network.counts import SUMS, TALLIES
+
 __all__ = [
     "BY_SESSION",
     "CLAIMED",
@@ -120,6 +122,7 @@ jobs = Table(
     Column("paused", Boolean, nullable=False, server_default=false(), comment="gets no slots until it is resumed"),
     Column("reason", Text, nullable=False, server_default="", comment="why it is paused or failed; may be empty"),
     Column("renders", Boolean, nullable=False, server_default=false(), comment=RENDERS_WORDS),
+    Column("summary", Text, nullable=False, server_default="", comment="JSON: what its last run left behind"),
     Index("uq_jobs_place_id", "place_id", unique=True, sqlite_where=_PLACED, info={"serves": PLACED_WORDS}),
     info={"holds": "groups of pages that are archived together"},
 )
@@ -139,6 +142,7 @@ job_sums = Table(
         for name, what in RESPONSES.items()
     ),
     Column("errors", BigInteger, nullable=False, server_default="0", comment="rows of the index with an error"),
+    *(Column(name, BigInteger, nullable=False, server_default="0", comment="a count") for name in (*TALLIES, *SUMS)),
     sqlite_with_rowid=False,
     info={"holds": "counters of a job, one row for each session that adds to them: none waits for another's row"},
 )
@@ -199,6 +203,9 @@ pages = Table(
     Column("earlier_attempts", SmallInteger, nullable=False, server_default="0", comment=EARLIER_WORDS),
     Column("rounds", SmallInteger, nullable=False, server_default="0", comment=ROUNDS_WORDS),
     Column("throttled", SmallInteger, nullable=False, server_default="0", comment=THROTTLED_WORDS),
+    Column(
+        "tally", SmallInteger, nullable=False, server_default="0", comment="its count among TALLIES, from 1; 0: none"
+    ),
     Index(
         "ix_pages_pending",
         "job_id",

@@ -2,5 +2,6 @@
 
 One module for each; `seen_cache` has which URLs are known.
 
-Others import: cookies, hooks, hosts, id_blocks, payload_file, results, robots, seen_cache, text_file.
+Others import: attempts, cookies, hooks, hosts, id_blocks, payload_file, results, robots, seen_cache, tallies,
+text_file.
 """

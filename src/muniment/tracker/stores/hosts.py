@@ -198,6 +198,10 @@ class Hosts:
             assert name is not None
         return name
 
+    def of_site(self, host_id: int) -> bool:
+        """Whether some path of a host belongs to the site."""
+        return self._table.of_site(host_id)
+
     def get(self, name: str) -> Host:
         """The host of that name; a new one is made."""
         host = self._table.get(name)

@@ -79,6 +79,10 @@ class HostTable:
             None if host_id is None else Host(host_id, name, self._site_paths.get(host_id, ""), self.answered(host_id))
         )
 
+    def of_site(self, host_id: int) -> bool:
+        """Whether some path of a host belongs to the site."""
+        return host_id in self._site_paths
+
     def name(self, host_id: int) -> str | None:
         """The name of a host."""
         return self._names[host_id] if host_id < len(self._names) else None

@@ -1,6 +1,7 @@
 """Views: how jobs, pages and pipelines stand, for operators. They only read.
 
-`waiting` has what comes next, `jobs` the sums, `figures` those of `/metrics`.
+`waiting` has what comes next, `jobs` the sums, `counts` the counts of every face, `figures` those of `/metrics`.
 
-Others import: attempt_search, figures, jobs, log_lines, machines, pages, pipelines, processes, tracker_kind, waiting.
+Others import: attempt_search, counts, figures, jobs, log_lines, machines, pages, pipelines, processes, tracker_kind,
+waiting.
 """

@@ -11,6 +11,7 @@ from sqlalchemy import Integer, Row, Select, TextClause, and_, bindparam, func, 
 
 from muniment.errors import NotFoundError
 from muniment.model.job import JobState
+from muniment.model.network.counts import TALLIES, done_counts
 from muniment.model.network.jobs import JobPipeline, JobView, PageSums, ResponseSums
 from muniment.model.network.lists import ChangeView
 from muniment.model.pipeline import tags_of
@@ -156,6 +157,7 @@ def _view(
     row: dict[str, Any], sums: Mapping[str, int], waiting: Mapping[str, int], workers: list[JobPipeline]
 ) -> JobView:
     settings = msgspec.json.decode(row.pop("settings"), type=Settings)
+    site, _, other, _ = done_counts([sums.get(name, 0) for name in TALLIES])
     return JobView(
         **{**row, "paused": bool(row["paused"]), "tags": sorted(tags_of(row["tags"]))},
         settings=written_settings(settings),
@@ -163,6 +165,8 @@ def _view(
             captured=sums.get("pages_captured", 0),
             requisites=sums.get("requisites_captured", 0),
             failed=sums.get("pages_failed", 0),
+            site=site,
+            other=other,
             **waiting,
         ),
         payload_bytes=sums.get("payload_bytes", 0),

@@ -66,6 +66,10 @@ function fill(row, job) {
   row.dataset.state = job.state;
   named(row, "job-state").firstElementChild.textContent = job.state;
   for (const [name, field] of Object.entries(FIGURES)) named(row, name)?.replaceChildren(number(job[field]));
+  for (const [name, count] of [["job-done", job.other_done], ["job-errors", job.other_failed]]) {
+    const cell = named(row, name);
+    if (cell) cell.title = `other hosts: ${count}`;
+  }
   named(row, "job-responses")?.replaceChildren(...bar(job.bar));
   named(row, "job-bytes")?.replaceChildren(size(job.bytes));
   named(row, "job-by").textContent = plain(job.by);
