@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.support.dashboard import Dashboard
 from tests.support.nginx import closed_port
+from tests.support.replay import Replay
 from tests.support.script_site import ScriptSite, script_site
 
 from forked import Forked
@@ -94,3 +95,12 @@ def test_every_face_has_the_same_counts(muniment: Any, cwd: Path, site: ScriptSi
     assert re.search(r'data-testid="job-done" title="other hosts: 1">[^0-9]*4', front)
     assert re.search(r'data-testid="job-errors" title="other hosts: 1">[^0-9]*1', front)
     assert not re.search("unknown", front[front.index("job-responses") :][:2_000])
+
+
+def test_the_front_page_of_replay_says_whose_pages_it_counts(muniment: Any, cwd: Path, site: ScriptSite) -> None:
+    site.files["/"] = ("text/html", b"<a href=/a.html>a</a><a href=/gone.html>b</a>" + WORDS)
+    site.files["/a.html"] = ("text/html", WORDS)
+    out = cwd / "runs" / "one"
+    assert muniment("crawl", f"{site.base}/", "-o", out, *QUICK).code == 0
+    with Replay(cwd, out, "--exact") as replay:
+        assert "2 captured" in replay.get("/").text

@@ -104,7 +104,7 @@ def site() -> Iterator[GatedSite]:
 
 def _all_but_one(seen: str) -> bool:
     """The panel when all but the page that is held back is done, drawn to its end."""
-    return "4 done" in seen and "1 failed" in seen and seen.endswith("the same command resumes.")
+    return "5 done" in seen and "1 failed" in seen and seen.endswith("the same command resumes.")
 
 
 @pytest.mark.parametrize("columns", [80, 50])
@@ -151,7 +151,7 @@ def test_ctrl_c_at_a_terminal(terminal, site: GatedSite, columns: int) -> None:
     crawl.wait_for(_all_but_one)
     crawl.type("\x03")
     shown = crawl.wait_for(lambda seen: "Ctrl-C once more" in " ".join(seen.split()))
-    assert sum("4 done" in row for row in shown) == 1, "it is drawn in its place"
+    assert sum("5 done" in row for row in shown) == 1, "it is drawn in its place"
     site.release()
     told = _told(crawl.wait_for_end())
     assert crawl.process.returncode == 3, told

@@ -51,7 +51,7 @@ def inspect(paths: tuple[str, ...], sample: int, as_json: bool, quiet: bool) -> 
 def _tell(found: Inspection, *, quiet: bool) -> None:
     console = Console(highlight=False, soft_wrap=True)
     seconds = max(found.last_ms - found.first_ms, 0) / 1000
-    for line in (*count_lines(found), *answer_lines(found)):
+    for line in (*count_lines(found.site, found.other), *answer_lines(found)):
         console.print(line, markup=False)
     unchanged = f", {found.unchanged:,} unchanged" if found.unchanged else ""
     console.print(

@@ -21,11 +21,11 @@ from muniment.model.event import (
     TransferEvent,
     WaitingHost,
 )
-from muniment.model.network.counts import JobSummary
+from muniment.model.network.counts import JobSummary, done_counts
 from muniment.model.page import Claim, ExchangeRow, PageResult
 from muniment.model.queue import QueueState, Totals
 from muniment.model.seed import BadLine, ListProgress
-from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Milestone, time_left
+from muniment.rules.estimate import MARK_EVERY_S, WINDOW_S, Milestone, growth, time_left
 from muniment.rules.scope import NO_PAGES
 
 __all__ = ["Progress", "RunOutcome", "Summary", "finished", "summary_of"]
@@ -185,6 +185,7 @@ class Progress:
         pages_per_s, bytes_per_s = self.rates()
         soonest = nsmallest(_MOST_WAITED, waiting, key=lambda one: (one.until_ms, one.host))
         left = self._time_left(queued, in_flight, soonest)
+        site, _, other, _ = done_counts(totals.tallies)
         # a rate from before a wait means nothing
         still = bool(note) or (bool(waiting) and (not pages_per_s or left == inf))
         return Snapshot(
@@ -204,6 +205,9 @@ class Progress:
             waiting=tuple(soonest),
             waiting_hosts=len(waiting),
             left=None if more or ending or still else left,
+            growth=growth(self._pace) or 0,
+            site=site,
+            other=other,
             tabs=tabs,
             unanswered="" if totals.captured or totals.requisites else self.unanswered,
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from muniment.model.change import ChangeMade
+from muniment.model.network.counts import PageCounts
 from muniment.model.page import Claim, PageResult
 
 __all__ = [
@@ -265,7 +266,13 @@ class Snapshot(Event, frozen=True):
     waiting_hosts: int = 0
     """How many there are in all."""
     left: float | None = None
-    """Seconds to the end, about: `rules.estimate`."""
+    """Seconds to the end, about; infinite while the queue grows: `rules.estimate`."""
+    growth: int = 0
+    """By how many pages a minute it grows then."""
+    site: PageCounts = PageCounts()
+    """Its pages that have ended."""
+    other: PageCounts = PageCounts()
+    """Those of other hosts."""
     tabs: tuple[OpenTab, ...] = ()
     """The pages that are open in browsers, the oldest first."""
     unanswered: str = ""

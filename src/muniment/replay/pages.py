@@ -56,6 +56,12 @@ def page_link(url: str, time: str) -> str:
     return f"/at/{time}/{quote(url, safe=_SAFE)}"
 
 
+def _pages(totals: CatalogTotals) -> str:
+    """Captured pages of our directories, and what other archives have instead."""
+    others = f"{totals.documents:,} HTML answers of other archives"
+    return f"{totals.pages:,} captured" + (f", {others}" if totals.documents else "")
+
+
 def front_page(
     name: str, totals: CatalogTotals, starts: Sequence[Entry], hosts: Sequence[tuple[str, int]], chosen: str = ""
 ) -> str:
@@ -63,7 +69,7 @@ def front_page(
     figures = _h(
         "dl",
         _figure("captures", f"{totals.captures:,}"),
-        _figure("pages", f"{totals.pages:,}"),
+        _figure("pages", _pages(totals)),
         _figure("hosts", f"{totals.hosts:,}"),
         _figure("first", _day(totals.first)),
         _figure("last", _day(totals.last)),

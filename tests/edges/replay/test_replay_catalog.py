@@ -145,7 +145,7 @@ def test_pages_start_pages_hosts_and_search(tmp_path: Path, out: Path) -> None:
     )
     with closing(opened(tmp_path, out)) as catalog:
         sums = catalog.totals()
-        assert (sums.captures, sums.pages, sums.hosts) == (7, 3, 2)
+        assert (sums.captures, sums.documents, sums.pages, sums.hosts) == (7, 3, 0, 2), "it has no tracker"
         assert [one.offset for one in catalog.start_pages()] == [1, 3]
         assert catalog.hosts() == [("x.test", 5), ("y.test", 2)]
         for search, found in (

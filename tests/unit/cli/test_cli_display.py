@@ -37,6 +37,8 @@ def snapshot(elapsed_s: float, note: str = "", *, ending: bool = False) -> Snaps
         last_urls=(("200", "https://a/[b]"),),
         note=note,
         ending=ending,
+        site=PageCounts(1_200, 29, 5),
+        other=PageCounts(7),
     )
 
 
@@ -89,7 +91,10 @@ def test_a_line_every_ten_seconds(capsys):
         display.show(snapshot(elapsed))
     lines = capsys.readouterr().err.splitlines()
     assert [line.split()[0] for line in lines] == ["0:10", "0:20", "0:31"]
-    assert "1,234 done, 67 queued, 5 failed, 91 pages/s, 2.5 MB/s" in lines[0]
+    assert lines[0] == (
+        "0:10  1,234 done (1,200 captured, 29 missing, 5 failed), 67 queued, 7 done on other hosts, "
+        "91 pages/s, 2.5 MB/s"
+    )
 
 
 def test_that_it_is_ending_is_told(capsys):
@@ -223,9 +228,12 @@ def test_the_panel_shows_hosts_that_are_waited_for_a_line_each(columns):
     assert max(map(len, rows)) <= columns
 
 
-@pytest.mark.parametrize(("left", "says"), [(None, ""), (inf, "queue growing"), (65.0, "about 1:05 left")])
+GROWING = "queue growing (+812 a minute)"
+
+
+@pytest.mark.parametrize(("left", "says"), [(None, ""), (inf, GROWING), (65.0, "about 1:05 left")])
 def test_the_panel_tells_the_time_left_when_somebody_can(left, says):
-    text = "\n".join(drawn(structs.replace(snapshot(10), left=left), 80))
+    text = "\n".join(drawn(structs.replace(snapshot(10), left=left, growth=812), 80))
     assert says in text
     assert says or not ("left" in text or "growing" in text)
 

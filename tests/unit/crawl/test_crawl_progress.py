@@ -10,6 +10,7 @@ from msgspec import structs
 from muniment.clock import steady_ms
 from muniment.crawl.progress import Progress
 from muniment.model.event import Event, EventBatch, PageEvent, TransferEvent, WaitingHost
+from muniment.model.network.counts import PageCounts
 from muniment.model.queue import Totals
 
 
@@ -37,6 +38,12 @@ def test_the_last_urls():
     shown = progress.snapshot(Totals(captured=7, requisites=2), queued=3, in_flight=1, workers=1, note="", ending=False)
     assert (shown.captured, shown.queued) == (9, 3)
     assert [url for _, url in shown.last_urls] == [f"https://a.example/{n}" for n in range(12, 20)]
+
+
+def test_what_has_ended_is_as_every_face_counts_it():
+    totals = Totals(tallies=tuple(range(1, 13)))
+    now = Progress().snapshot(totals, queued=9, in_flight=1, workers=1, note="", ending=False)
+    assert (now.site, now.other) == (PageCounts(1, 2, 3), PageCounts(7, 8, 9))
 
 
 def test_the_slowest_hosts_come_first():
@@ -157,7 +164,8 @@ def paced(seconds: float, before: int, ended: int) -> Progress:
 
 def test_the_time_left_goes_by_the_pages_that_ended():
     assert round(shown(paced(100, 30, 10), 20).left) == 200
-    assert shown(paced(100, 30, 10), 31).left == inf
+    growing = shown(paced(100, 30, 10), 90)
+    assert (growing.left, 300 < growing.growth <= 360) == (inf, True)
     assert shown(paced(100, 30, 0), 30).left is None
     assert shown(Progress(), 30).left is None
     late = WaitingHost("a", "503", steady_ms() + 3_600_000)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from muniment.model.network.counts import JobSummary, PageCounts
+from muniment.model.network.counts import JobSummary, OtherCounts, PageCounts, SiteCounts
 
 __all__ = ["answer_lines", "count_lines", "times"]
 
 _MOST_NAMED = 3
 
 
-def count_lines(summary: JobSummary) -> list[str]:
+def count_lines(site: SiteCounts, other: OtherCounts) -> list[str]:
     """What became of the pages of the site, of other hosts, and of requisites; the last two only if there are any."""
-    lines = [f"Site{_named(summary.site.hosts)}: {_pages(summary.site.pages, summary.site.skipped)}"]
-    if _any(summary.other.pages):
-        lines.append(f"Other hosts ({summary.other.hosts:,}): {_pages(summary.other.pages, summary.other.skipped)}")
-    if _any(summary.all_requisites):
-        lines.append(f"Requisites: {_words(summary.all_requisites, {}, '')}")
+    lines = [f"Site{_named(site.hosts)}: {_pages(site.pages, site.skipped)}"]
+    if _any(other.pages):
+        lines.append(f"Other hosts ({other.hosts:,}): {_pages(other.pages, other.skipped)}")
+    if _any(requisites := site.requisites + other.requisites):
+        lines.append(f"Requisites: {_words(requisites, {}, '')}")
     return lines
 
 

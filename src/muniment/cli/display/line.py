@@ -52,7 +52,8 @@ class LineDisplay(SilentDisplay):
 
 def _line(now: Snapshot) -> str:
     note = " (ending)" if now.ending else f" ({now.note})" if now.note else ""
-    left = time_left_text(now.left)
+    left = time_left_text(now.left, now.growth)
+    site, beside = now.site, f", {now.other.done:,} done on other hosts" if now.other.done else ""
     cause = f"; {nothing_answered(now.unanswered)}" if now.unanswered else ""
     waiting = "".join(f"; {line}" for line in waiting_lines(now, 1))
     if now.tabs:
@@ -60,7 +61,8 @@ def _line(now: Snapshot) -> str:
         tabs = f"{len(now.tabs)} tab{'s' if len(now.tabs) > 1 else ''}"
         waiting += f"; {tabs}, the oldest for {oldest.age_s:.0f} s ({oldest.phase}): {oldest.url}"
     return (
-        f"{duration_text(now.elapsed_s)}  {now.captured:,} done, {now.queued:,} queued, {now.failed:,} failed, "
+        f"{duration_text(now.elapsed_s)}  {site.done:,} done ({site.captured:,} captured, {site.missing:,} missing, "
+        f"{site.failed:,} failed), {now.queued:,} queued{beside}, "
         f"{now.pages_per_s:,.0f} pages/s, {size_text(now.bytes_per_s)}/s{left and ', '}{left}{note}{cause}{waiting}"
     )
 

@@ -46,15 +46,16 @@ def panel_of(now: Snapshot, width: int) -> RenderableType:
     """The crawl as it is now, to be drawn."""
     rows = _side_by_side(
         [
-            Text(f"{now.captured:,} done", style="bold green"),
+            Text(f"{now.site.done:,} done", style="bold green"),
             Text(f"{now.queued:,} queued", style="bold"),
-            Text(f"{now.failed:,} failed", style="bold red" if now.failed else "dim"),
+            Text(f"{now.site.failed:,} failed", style="bold red" if now.site.failed else "dim"),
+            *([Text(f"{now.other.done:,} done on other hosts", style="dim")] if now.other.done else []),
             Text(f"{now.pages_per_s:,.0f} pages/s"),
             Text(f"{size_text(now.bytes_per_s)}/s"),
             Text(f"{size_text(now.payload_bytes)} in all", style="dim"),
             Text(counted(now.workers, "worker"), style="dim"),
             Text(duration_text(now.elapsed_s), style="dim"),
-            *([Text(left)] if (left := time_left_text(now.left)) else []),
+            *([Text(left)] if (left := time_left_text(now.left, now.growth)) else []),
         ],
         width,
     )

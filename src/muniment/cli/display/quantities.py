@@ -28,8 +28,8 @@ def duration_text(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
-def time_left_text(seconds: float | None) -> str:
+def time_left_text(seconds: float | None, growth: int = 0) -> str:
     """The estimated time that a job still takes, for people; empty without an estimate."""
     if seconds is None:
         return ""
-    return "queue growing" if seconds == inf else f"about {duration_text(seconds)} left"
+    return f"queue growing (+{growth:,} a minute)" if seconds == inf else f"about {duration_text(seconds)} left"

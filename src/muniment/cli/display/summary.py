@@ -72,7 +72,7 @@ def tell_summary(summary: Summary, out: Path, start: str, command: str) -> None:
     took, rate = duration_text(summary.seconds), sum(summary.answers.values()) / max(summary.seconds, 0.001)
     lines = [
         f"{title} after {took}: {counted(summary.requests, 'request')} in all its runs; {rate:,.0f} answers/s",
-        *count_lines(summary),
+        *count_lines(summary.site, summary.other),
         *answer_lines(summary),
         f"{counted(summary.warc_files, 'WARC file')}, {size_text(summary.bytes.stored)}, "
         f"from {size_text(summary.bytes.payload)} of payload, in {out}",

@@ -54,7 +54,7 @@ def tell_job(one: JobView) -> None:
     click.echo(f"  added {iso_ms(one.created_at)}{f' by {one.started_by}' if one.started_by else ''}")
     slots = "none" if one.max_slots is None else one.max_slots
     click.echo(f"  nice {one.nice}, max_slots {slots}, tags {','.join(one.tags) or '-'}, drip {one.drip}")
-    for line in count_lines(one.counts) if one.counts else ():
+    for line in count_lines(one.counts.site, one.counts.other) if one.counts else ():
         click.echo(f"  {line}")
     waiting = {name: count for name, count in structs.asdict(one.pages).items() if isinstance(count, int)}
     click.echo(f"  pages: {_counted(waiting)}")

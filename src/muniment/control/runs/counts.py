@@ -21,12 +21,14 @@ from muniment.model.network.counts import (
     SilentHost,
     SiteCounts,
     Unfollowed,
+    done_counts,
 )
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.jobs.store import find_job
+from muniment.tracker.queue.counters import totals_of
 from muniment.tracker.views.counts import job_summary
 
-__all__ = ["Rows", "counted_by_rows", "directory_summary", "summed"]
+__all__ = ["Rows", "captured_pages", "counted_by_rows", "directory_summary", "summed"]
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 """Asks for rows of `c`, the exchanges of an index, by SQL."""
@@ -66,6 +68,21 @@ def directory_summary(out: Path) -> JobSummary | None:
         with tracker_to_read(tracker_place(out)) as db:
             job = find_job(db)
             return None if job is None else structs.replace(job_summary(db, job.job_id), directory=str(out))
+    except (UsageError, TrackerError):
+        return None
+
+
+def captured_pages(out: Path) -> int | None:
+    """The captured pages of a directory, of its site and other hosts; None without a tracker that can be read."""
+    if not out.is_dir():
+        return None
+    try:
+        with tracker_to_read(tracker_place(out)) as db:
+            job = find_job(db)
+            if job is None:
+                return None
+            site, _, other, _ = done_counts(totals_of(db, job.job_id).tallies)
+            return site.captured + other.captured
     except (UsageError, TrackerError):
         return None
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.archive.export.gather import WarcFile
 from muniment.archive.reading.containers import Container
+from muniment.control.runs.counts import captured_pages
 from muniment.model.url import host_of
 from muniment.replay.captures.intake import CatalogIntake
 from muniment.replay.captures.rows import ENTRY_FIELDS, key_of, loose_url_key, url_key
@@ -40,10 +42,13 @@ class CatalogTotals(Struct, frozen=True):
     """The sums of the catalogue."""
 
     captures: int
-    pages: int
+    documents: int
+    """HTML answers with 200 of archives whose pages nobody has counted."""
     hosts: int
     first: int
     last: int
+    pages: int = 0
+    """Captured pages of our directories, as all faces count them."""
 
 
 class Catalog:
@@ -54,6 +59,7 @@ class Catalog:
             ":memory:", config={"memory_limit": "256MB", "threads": 2, "temp_directory": str(scratch)}
         )
         self._db.execute("SET enable_progress_bar = false")
+        self._directories = directories
         self._intake = CatalogIntake(self._db, scratch, directories, foreign)
 
     def close(self) -> None:
@@ -96,8 +102,11 @@ class Catalog:
     def totals(self) -> CatalogTotals:
         """The sums."""
         self._intake.refresh()
-        sums = 'count(*), count(*) FILTER (page), count(DISTINCT host), coalesce(min("at"), 0), coalesce(max("at"), 0)'
-        return CatalogTotals(*self._all(f"SELECT {sums} FROM captures")[0])  # type: ignore[arg-type]
+        counted = {at: count for at, out in enumerate(self._directories) if (count := captured_pages(out)) is not None}
+        pages = "count(*) FILTER (page AND NOT list_contains($counted, job))"
+        sums = f'count(*), {pages}, count(DISTINCT host), coalesce(min("at"), 0), coalesce(max("at"), 0)'
+        found: list[Any] = [*self._all(f"SELECT {sums} FROM captures", counted=list(counted))[0]]
+        return structs.replace(CatalogTotals(*found), pages=sum(counted.values()))
 
     def start_pages(self) -> list[Entry]:
         """Captures of start URLs; where none are known, the first pages."""
