@@ -79,7 +79,7 @@ def label(content_type: str) -> str | None:
 
 
 def codec_of(said: str | None) -> str | None:
-    """Python's codec for a label; empty for what is never decoded, None for what is no label, as browsers have it."""
+    """Python's codec for a label, as browsers have it; empty for what is never decoded, None for an unknown one."""
     return _CODECS.get(said.strip("\t\n\f\r ").lower()) if said else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-__all__ = ["LONG", "Group", "Rule", "group_for", "lines_of"]
+__all__ = ["LONG", "RobotsGroup", "RobotsRule", "group_for", "lines_of"]
 
 LONG = 16 << 10
 """Characters of a text above which one is read at a time."""
@@ -21,7 +21,7 @@ _FIELD = re.compile(
 _TOKEN = re.compile(r"\*|[^\s/*(,;]+").match
 
 
-class Rule(Struct, frozen=True):
+class RobotsRule(Struct, frozen=True):
     """A rule, with the number of its line and of the one that names its agent, from 1."""
 
     allows: bool
@@ -30,10 +30,10 @@ class Rule(Struct, frozen=True):
     agent_line: int
 
 
-class Group(Struct, frozen=True):
+class RobotsGroup(Struct, frozen=True):
     """The rules for one agent, out of all groups that name it, or else of those for all."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[RobotsRule, ...] = ()
     delay: float | None = None
     """Seconds of its Crawl-delay."""
 
@@ -43,16 +43,16 @@ def lines_of(text: str) -> list[str]:
     return _LINE_END.split(text)
 
 
-def group_for(text: str, agent: str) -> Group:
+def group_for(text: str, agent: str) -> RobotsGroup:
     """The group for a product token, in any case of letters."""
-    reader = _Reader(agent.lower())
+    reader = _GroupReader(agent.lower())
     for number, field, value in _fields(text):
         if field == "agent":
             reader.name(value, number)
         elif field == "delay":
             reader.delay(value)
         else:
-            reader.rule(Rule(field == "allow", value, number, 0))
+            reader.rule(RobotsRule(field == "allow", value, number, 0))
     return reader.group()
 
 
@@ -67,11 +67,11 @@ def _kind(match: re.Match[str]) -> str:
     return next(name for name in ("agent", "allow", "disallow", "delay") if match[name])
 
 
-class _Reader:
+class _GroupReader:
     """Keeps what concerns the agent, or all; only a rule ends the names of a group, and other lines do not (§2.2.4)."""
 
     def __init__(self, agent: str) -> None:
-        self._rules: dict[str, list[Rule]] = {agent: [], _ANYBODY: []}
+        self._rules: dict[str, list[RobotsRule]] = {agent: [], _ANYBODY: []}
         self._agent = agent
         self._named = False
         """Some group is the agent's own."""
@@ -100,11 +100,11 @@ class _Reader:
             if self._delay is not None:
                 self._shared.setdefault(name, self._delay)
 
-    def rule(self, rule: Rule) -> None:
+    def rule(self, rule: RobotsRule) -> None:
         self._ended = self._apart = True
         for name, agent_line in self._names.items():
             if rule.path:
-                self._rules[name].append(Rule(rule.allows, rule.path, rule.line, agent_line))
+                self._rules[name].append(RobotsRule(rule.allows, rule.path, rule.line, agent_line))
 
     def delay(self, value: str) -> None:
         """A delay right under a name comes before that of the rest of its group."""
@@ -119,6 +119,6 @@ class _Reader:
             else:
                 self._shared.setdefault(name, self._delay)
 
-    def group(self) -> Group:
+    def group(self) -> RobotsGroup:
         name = self._agent if self._named else _ANYBODY
-        return Group(tuple(self._rules[name]), self._own.get(name, self._shared.get(name)))
+        return RobotsGroup(tuple(self._rules[name]), self._own.get(name, self._shared.get(name)))

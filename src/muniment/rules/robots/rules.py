@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from muniment.rules.robots.groups import Rule, group_for, lines_of
+from muniment.rules.robots.groups import RobotsRule, group_for, lines_of
 from muniment.rules.robots.validity import VALID_MS, RobotsAnswer
 
 __all__ = [
@@ -190,7 +190,7 @@ def refusing_line(text: str, agent: str, url: str) -> RefusingLine | None:
     return RefusingLine(rule.line, _shown(lines[rule.line - 1]), rule.agent_line, _shown(named))
 
 
-def _deciding(rules: Iterable[Rule], path: str) -> Rule | None:
+def _deciding(rules: Iterable[RobotsRule], path: str) -> RobotsRule | None:
     best: tuple[int, bool] = (0, False)
     found = None
     for rule in rules:
