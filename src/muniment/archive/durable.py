@@ -11,7 +11,17 @@ from muniment.disk import rename_new, sync, sync_data, sync_directory
 from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.failure import NO_ROOM, Failure, advice
 
-__all__ = ["GrowingFile", "archive_error", "body_error", "remove", "rename", "seal", "sync_path", "taken"]
+__all__ = [
+    "GrowingFile",
+    "archive_error",
+    "body_error",
+    "remove",
+    "rename",
+    "scratch_error",
+    "seal",
+    "sync_path",
+    "taken",
+]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FLUSH_AT = 4 << 20
@@ -23,6 +33,12 @@ def archive_error(error: OSError, path: Path) -> ArchiveError:
     """The error of our tree for what the operating system said about a file."""
     kind = DiskFullError if error.errno in _FULL else ArchiveError
     return kind(f"{path.name}: {error.strerror or error}{advice(error.errno)}")
+
+
+def scratch_error(error: OSError, directory: Path | str) -> ArchiveError:
+    """The error of our tree for a temporary file that could not be written."""
+    kind = DiskFullError if error.errno in _FULL else ArchiveError
+    return kind(f"{directory}: {error.strerror or error}; set TMPDIR to a disk with more room")
 
 
 def body_error(failure: Failure) -> ArchiveError:

@@ -6,16 +6,18 @@ from contextlib import closing
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.disks import fill, small_disk
 
 from muniment.archive.index.parquet import index_rows, join
-from muniment.errors import ArchiveError
+from muniment.errors import ArchiveError, DiskFullError
 from muniment.model.capture import LISTED_AGAIN, Capture
 from muniment.model.url import host_of
 from muniment.replay.answers import Absence, Answers, archive_request
 from muniment.replay.captures.catalog import Catalog, Search
-from muniment.replay.captures.rows import KEY_MACROS, loose_url_key, url_key
+from muniment.replay.captures.rows import KEY_MACROS, CaptureRows, loose_url_key, url_key
 from muniment.replay.captures.url_keys import micros_of
 
 NAME = "muniment-00000.warc.gz"
@@ -228,3 +230,12 @@ def test_of_very_many_captures_of_a_url_the_near_and_complete_ones_count(
     with closing(opened(tmp_path, out)) as catalog:
         assert sorted(one.at for one in catalog.alike(url, 20)) == [16, 18, 20, 22, 24]
         assert len(catalog.all_of(url)) == 40
+
+
+def test_no_room_for_the_rows_is_an_error_that_says_so(tmp_path: Path) -> None:
+    rows = pa.table({"url": ["http://a.test/" * 1000]}).to_reader()
+    with small_disk(tmp_path / "disk", 1) as disk:
+        fill(disk)
+        with pytest.raises(DiskFullError, match="set TMPDIR to a disk with more room"):
+            CaptureRows(disk / "rows", rows)
+    assert DiskFullError.exit_code == 3

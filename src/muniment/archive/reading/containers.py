@@ -10,8 +10,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from muniment.archive.durable import scratch_error
 from muniment.archive.warc.inflate import DamageError, MemberReader
-from muniment.errors import ArchiveError, UsageError
+from muniment.errors import UsageError
 
 __all__ = ["Container", "containers_of", "is_foreign"]
 
@@ -152,4 +153,4 @@ def _kept(pieces: Iterator[bytes], scratch: Path) -> Path:
                 file.write(piece)
             return Path(file.name)
     except OSError as error:
-        raise ArchiveError(f"{scratch}: {error.strerror or error}; set TMPDIR to a disk with more room") from error
+        raise scratch_error(error, scratch) from error

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import structs
 
-from muniment.errors import ArchiveError
+from muniment.archive.durable import scratch_error
 from muniment.replay.captures.url_keys import BUSTERS, kept_arguments
 from muniment.replay.choice import Entry
 
@@ -85,9 +85,7 @@ class CaptureRows:
                     writer.write_batch(batch)
             self.table: pa.Table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         except OSError as error:
-            raise ArchiveError(
-                f"{path.parent}: {error.strerror or error}; set TMPDIR to a disk with more room"
-            ) from error
+            raise scratch_error(error, path.parent) from error
         finally:
             path.unlink(missing_ok=True)
         self._entries = self.table.select(ENTRY_FIELDS)
