@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 
 WORKER = files("muniment.replay") / "static" / "worker"
-PARTS = ("texts", "documents", "module_scope", "modules", "import_maps", "playlists")
+PARTS = ("texts", "documents", "module_scope", "modules", "import_maps", "playlists", "workers", "mended")
 NAMES = ["window", "globalThis", "self", "document", "location", "top", "parent", "frames", "opener"]
 
 
@@ -152,3 +152,17 @@ def test_playlists_keep_all_that_they_offer() -> None:
     text = "\n".join(lines)
     expected = text.replace('"https://a', '"/at/2026mp_/https://a').replace("\nhttps://b", "\n/at/2026mp_/https://b")
     assert run(script, text) == [True, expected]
+
+
+def test_layouts_of_shaders_are_left_as_they_are() -> None:
+    checked = "((self.__WB_check_loc && self.__WB_check_loc(location, arguments)) || {}).maybeHref = "
+    script = (
+        "const made = new Response(given, { headers: { 'content-type': 'text/javascript' } });"
+        "return (await MUNIMENT.mended(made, { url: 'http://x/', destination: 'script' })).text();"
+    )
+    texts = {
+        f"a=`layout(location = {checked}${{n}}) in vec2 a`": "a=`layout(location = ${n}) in vec2 a`",
+        f"a='layout (location={checked}'+n": "a='layout (location='+n",
+        f"location = {checked}'/next'": f"location = {checked}'/next'",
+    }
+    assert {text: run(script, text) for text in texts} == texts
