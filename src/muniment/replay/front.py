@@ -115,6 +115,7 @@ class Front:
             "/missing": self._missing,
             "/latest": self._latest,
             "/licences": self._licences,
+            "/favicon.ico": lambda _: Response(None, 204, self._headers),
         }
         if (route := routes.get(path)) is not None:
             return await self._aside(partial(route, given))
