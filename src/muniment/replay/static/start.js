@@ -11,11 +11,15 @@
   if (!workers) return tell("this browser has none here: they are switched off, or this is a private window");
   try {
     const registration = await workers.register("/sw.js", { scope: "/", updateViaCache: "none" });
-    const active = new Promise((done) => workers.addEventListener("controllerchange", done, { once: true }));
     const worker = registration.installing ?? registration.waiting;
-    const failed = new Promise((_, fail) =>
-      worker?.addEventListener("statechange", () => worker.state === "redundant" && fail(new Error("it did not start"))));
-    if (!registration.active) await Promise.race([active, failed]);
+    const active = new Promise((done, fail) => {
+      workers.ready.then(done);
+      worker?.addEventListener("statechange", () => {
+        if (worker.state === "activated") done();
+        if (worker.state === "redundant") fail(new Error("it did not start"));
+      });
+    });
+    if (!registration.active) await active;
     const starts = JSON.parse(sessionStorage.getItem(NAME) ?? "[]").filter((time) => Date.now() - time < 10_000);
     if (starts.length > 3) throw new Error("it does not answer");
     sessionStorage.setItem(NAME, JSON.stringify([...starts, Date.now()]));
