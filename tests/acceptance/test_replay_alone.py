@@ -1,4 +1,4 @@
-"""Replay on a machine without network, whose home cannot be written: a packet that leaves it would be counted."""
+"""Hostile pages, on a machine without network whose home cannot be written: a packet that leaves it is seen."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crawled import run_muniment
-from tests.support.gated_site import GatedSite
+from tests.support.gated_site import Answer, GatedSite
 from tests.support.replay import HOSTILE
 
 ALONE = """
@@ -30,57 +31,56 @@ echo nameserver 198.51.100.1 > resolv.conf
 mount --bind resolv.conf /etc/resolv.conf
 exec "$@"
 """
-"""A network that leads nowhere: what is sent to another machine goes through one device, which counts it."""
-PROBE = """
-import json, os, signal, socket, subprocess, sys, time, urllib.request
-from pathlib import Path
-def left(): return int(Path("/proc/self/net/dev").read_text().partition("out0:")[2].split()[9])
-socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("203.0.113.7", 53))
-counted = left()
-assert counted == 1, "the device does not count"
-replay = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE)
-opened = json.loads(replay.stdout.readline())
-front = opened["url"].split("/at/")[0].rstrip("/")
-asked = {"front": urllib.request.urlopen(front + "/").read().decode()}
-if opened.get("content"):
-    page = opened["url"].replace(front, "http://127.0.0.1:" + opened["content"].rpartition(":")[2])
-    host = opened["content"].partition("//")[2]
-    asked["page"] = urllib.request.urlopen(urllib.request.Request(page, headers={"Host": host})).read().decode()
-else:
-    time.sleep(float(os.environ["LOOK_S"]))
-alive = replay.poll() is None
-replay.send_signal(signal.SIGTERM)
-print(json.dumps({"asked": asked, "code": replay.wait(), "alive": alive, "left": left() - counted}))
-"""
+"""A network that leads nowhere: what is sent to another machine goes through one device."""
+ROOT = Path(__file__).resolve().parents[2]
+SUPPORT = ROOT / "tests" / "support"
+SITE = {
+    "/": "<a href=/all>a</a><a href=/plain>p</a><a href=/evil.js>e</a>",
+    "/all": "<iframe src=/hostile></iframe><iframe src=/windows></iframe><iframe src=/worker></iframe>",
+    "/hostile": HOSTILE,
+    "/windows": (SUPPORT / "hostile_windows.html").read_text(),
+    "/worker": (SUPPORT / "hostile_worker.html").read_text(),
+    "/plain": "<p id=text>a plain page</p>",
+    "/evil.js": Answer("onfetch = () => 0", headers=(("Content-Type", "text/javascript"),)),
+}
 
 
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A crawl of a page that tries to get out, and the page's URL."""
+    """A crawl of pages that try to get out, and the site's URL."""
     cwd = tmp_path_factory.mktemp("alone")
-    with GatedSite({"/": HOSTILE}) as site:
+    with GatedSite(SITE) as site:
         run_muniment(cwd, "crawl", site.url, "-o", "out", "--quiet", "--no-robots", "--no-sitemaps")
     return cwd, site.url
 
 
-def alone(cwd: Path, *arguments: str, **environ: str) -> dict[str, object]:
+def alone(cwd: Path, *arguments: object, **environ: str) -> dict[str, Any]:
     """What a replay did there."""
     home = cwd / "home"
     home.mkdir(exist_ok=True)
-    replay = [sys.executable, "-m", "muniment", "replay", "out", "--json", *arguments]
-    command = ["unshare", "--mount", "--net", "sh", "-c", ALONE, "sh", sys.executable, "-c", PROBE, *replay]
-    given = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": "", "XDG_DATA_HOME": "", **environ}
-    done = subprocess.run(command, cwd=cwd, env=given, capture_output=True, text=True, check=False, timeout=180)
+    looks = [sys.executable, "-m", "tests.support.alone", *map(str, arguments)]
+    command = ["unshare", "--mount", "--net", "sh", "-c", ALONE, "sh", *looks]
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    own = {"HOME": str(home), "XDG_STATE_HOME": "", "XDG_DATA_HOME": "", "PYTHONPATH": paths}
+    done = subprocess.run(
+        command, cwd=cwd, env={**os.environ, **own, **environ}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["counts"] == {"203.0.113.7": 1}, "what leaves the machine is seen"
+    assert found["home"] is False
     return found
 
 
-def test_pages_are_shown_without_network(crawl: tuple[Path, str]) -> None:
+def test_no_packet_of_hostile_pages_leaves_the_machine(crawl: tuple[Path, str]) -> None:
     cwd, url = crawl
-    found = alone(cwd, "--no-open", "--url", url)
-    assert "hostile page" in found["asked"]["page"]  # type: ignore[index]
-    assert (found["code"], found["left"]) == (0, 0)
+    found = alone(cwd, url)
+    for path in ("windows", "worker"):
+        assert (found[path]["got"], found[path]["missing"]) == ([], []), "natives, and what was not tried"
+    assert {"refused: SecurityError", "unregistered"} <= set(found["worker"]["tried"])
+    assert len(found["hostile"]["tried"]) > 15
+    assert found["sent"] == {}
+    assert (found["front"], found["next"]) == (True, "a plain page"), "what comes after them is unharmed"
 
 
 def test_no_packet_of_an_exact_replay_leaves_the_machine(crawl: tuple[Path, str]) -> None:
@@ -91,7 +91,6 @@ def test_no_packet_of_an_exact_replay_leaves_the_machine(crawl: tuple[Path, str]
     options = f"--headless=new --disable-gpu --log-net-log={log}"
     program.write_text(f'#!/bin/sh\nexec {shutil.which("chromium")} {options} "$@" 2>/dev/null\n')
     program.chmod(0o755)
-    found = alone(cwd, "--exact", "--url", url, PATH=f"{program.parent}:{os.environ['PATH']}", LOOK_S="8")
-    assert found["alive"]
-    assert (found["code"], found["left"]) == (0, 0)
-    assert "x.test" in log.read_text(), "the page has tried"
+    found = alone(cwd, url, log, PATH=f"{program.parent}:{os.environ['PATH']}")
+    assert (found["alive"], found["code"], found["sent"]) == (True, 0, {})
+    assert found["tried"] == ["done-windows", "done-worker", "x.test"], "the pages have tried"

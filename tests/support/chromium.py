@@ -156,7 +156,7 @@ class BrowserPage:
         """The frame of another origin whose address has this part."""
         session = self._until(lambda: self._frame(part_of_url), f"a frame with {part_of_url}", seconds)
         frame = BrowserPage(self._browser, session)
-        frame.wait("document.readyState === 'complete'")
+        frame.wait("document.readyState === 'complete'", seconds)
         return frame
 
     def _frame(self, part_of_url: str) -> str:

@@ -35,8 +35,10 @@ _SCRIPTS = {
     "/start.js": ("start.js",),
     "/worker.js": ("page/worker.js",),
     "/before.js": (
-        "page/outline.js",
+        "page/natives.js",
+        "page/insertions.js",
         "page/guard.js",
+        "page/outline.js",
         "page/over.js",
         "page/cookies.js",
         "page/workers.js",
@@ -89,7 +91,7 @@ class Content:
             return Response(self._wabac.script, 200, headers, _JAVASCRIPT)
         if path == STYLE:
             return static_response("style.css", headers)
-        return Response(_joined(_SCRIPTS[path]), 200, headers, _JAVASCRIPT) if path in _SCRIPTS else None
+        return Response(_script(_SCRIPTS[path]), 200, headers, _JAVASCRIPT) if path in _SCRIPTS else None
 
     def _worker(self, query: str) -> Response:
         if query:
@@ -208,6 +210,12 @@ async def _body_of(request: Request) -> bytes:
 def _ascii(url: str) -> str:
     """A URL for a header: nothing outside ASCII."""
     return "".join(one if "!" <= one <= "~" else "".join(f"%{byte:02X}" for byte in one.encode()) for one in url)
+
+
+@cache
+def _script(names: tuple[str, ...]) -> str:
+    """Files as one script, whose names no script of a page sees."""
+    return f"(() => {{\n{_joined(names)}\n}})();\n"
 
 
 @cache

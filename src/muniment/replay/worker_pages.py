@@ -37,8 +37,8 @@ def starting_page(url: str, front: str, time: str) -> str:
     unscripted = h(
         "noscript", h("p", "Archived pages need JavaScript and service workers, which are switched off here.")
     )
-    script = h("script", src="/start.js", defer=True)
-    return document(f"{url} – archived", h("main", starting, unscripted, without), script, style=STYLE)
+    guard, script = h("script", src="/before.js"), h("script", src="/start.js", defer=True)
+    return document(f"{url} – archived", guard, h("main", starting, unscripted, without), script, style=STYLE)
 
 
 def over_page() -> str:

@@ -184,8 +184,7 @@
     for (const client of await self.clients.matchAll({ includeUncontrolled: true })) client.postMessage("muniment-over");
     if (!archived) return self.fetch(event.request);
     if (!DOCUMENTS.has(event.request.destination)) return Response.error();
-    const headers = { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": MUNIMENT.policy };
-    return new Response(MUNIMENT.over, { status: 503, headers });
+    return finished(new Response(MUNIMENT.over, { status: 503, headers: { "Content-Type": "text/html; charset=utf-8" } }));
   }
 
   function said(status, text) {
