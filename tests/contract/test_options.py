@@ -29,6 +29,8 @@ CONTRACT = {
     "--no-global-ignores": ("no_global_ignores", False),
     "--import-ignores": ("import_ignores", ()),
     "--sitemaps --no-sitemaps": ("sitemaps", True),
+    "--guards": ("guards", "programs,loops,barren,duplicates"),
+    "--barren": ("barren", 20),
     "--per-host --concurrency": ("per_host", 6),
     "--inflight": ("inflight", 256),
     "--min-inflight": ("min_inflight", 32),
@@ -98,7 +100,7 @@ FETCH = {
 FETCH_DEFAULTS = {"per_host": 8, "inflight": 2000, "robots": False, "connect_timeout": 5.0, "timeout": 20.0}
 ONLY_CRAWL = {
     "-i --input", "--page-only", "--level", "--no-offsite-links", "--no-parent", "--include", "--ignore",
-    "--ignore-sets", "--no-global-ignores", "--import-ignores", "--sitemaps --no-sitemaps",
+    "--ignore-sets", "--no-global-ignores", "--import-ignores", "--sitemaps --no-sitemaps", "--guards", "--barren",
 }  # fmt: skip
 ONLY_FETCH = set(FETCH)
 BOTH = "--retry-failed", "--json", "--quiet"

@@ -14,10 +14,21 @@ from muniment.control.ignores import built_in_sets, in_force, matching
 from muniment.control.tracker_location import tracker_place
 from muniment.control.verbs.ignores import add_ignore, add_ignore_set, remove_ignore, remove_ignore_set
 from muniment.errors import UsageError
+from muniment.rules.guards.family import TRAPS
 from muniment.rules.ignore_sets import built_in
 
 __all__ = ["ignores"]
 
+_GUARDS = (
+    "This set shows what guards set aside in a crawl: `muniment ignores list -o DIR` lists it.",
+    "barren: of a host, pages whose addresses have one shape are a family. After 20 pages in a row (--barren) whose "
+    "text the host showed before, and that are the first to name no file, image or page with anything new, the rest "
+    "of the family is skipped.",
+    "loops: the same after 5 such pages whose path repeats itself or has over 20 segments.",
+    "duplicates: from the 20th page of a host with one text on, new links of such pages are skipped.",
+    "One page in fifty of a family is still asked for; one with something new brings the family back.",
+    "`muniment ignores remove -o DIR RE` brings one back for good, `muniment set -o DIR guards=none` turns guards off.",
+)
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _quiet = click.option("--quiet", is_flag=True, help="Print only the patterns.")
 _silent = click.option("--quiet", is_flag=True, help="Print only errors.")
@@ -59,6 +70,10 @@ def list_(out: Path | None, state: Path | None, as_json: bool, quiet: bool) -> i
 @log_option
 def show(name: str, as_json: bool, quiet: bool) -> int:
     """Show the patterns of a built-in set, each with its reason and examples."""
+    if name == TRAPS:
+        about = {"name": TRAPS, "about": " ".join(_GUARDS), "pattern": []}
+        _tell(msgspec.json.encode(about) if as_json else None, [] if quiet else list(_GUARDS))
+        return 0
     found = built_in(name)
     lines = []
     for one in found.pattern:

@@ -9,12 +9,15 @@ from msgspec import Struct
 from muniment.errors import UsageError
 from muniment.model.place import TrackerPlace
 from muniment.model.url import did_you_mean, normalise
+from muniment.rules.guards.family import TRAPS
+from muniment.rules.guards.shape import shape_of
 from muniment.rules.ignore_sets import BuiltInSet, built_in, built_in_names, chosen
 from muniment.rules.job_rules import Rules, compile_ignores
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.jobs import store as jobs
+from muniment.tracker.stores.families import set_aside
 
-__all__ = ["PatternInForce", "PatternMatch", "PatternMatches", "built_in_sets", "in_force", "matching"]
+__all__ = ["PatternInForce", "PatternMatch", "PatternMatches", "TrapInForce", "built_in_sets", "in_force", "matching"]
 
 
 class PatternInForce(Struct, frozen=True):
@@ -23,6 +26,22 @@ class PatternInForce(Struct, frozen=True):
     set: str
     """Where it comes from; empty for one that was given by hand."""
     pattern: str
+
+
+class TrapInForce(PatternInForce, frozen=True):
+    """A family of pages that is set aside, as a pattern of the set `trap`."""
+
+    re: str
+    """The pattern again."""
+    guard: str
+    """`barren`, `loops` or `duplicates`."""
+    shape: str
+    """`HOST/path?names`."""
+    asked: int
+    """Pages that were fetched since one was barren."""
+    skipped: int
+    since: int
+    """Unix ms."""
 
 
 class PatternMatch(Struct, frozen=True):
@@ -50,7 +69,21 @@ def built_in_sets() -> tuple[BuiltInSet, ...]:
 def in_force(place: TrackerPlace) -> tuple[PatternInForce, ...]:
     """The ignore patterns of the crawl whose tracker is in a directory."""
     rules, _ = _rules_of(place)
-    return tuple(PatternInForce(name, pattern) for name, pattern in rules.all_ignores())
+    given = [PatternInForce(name, pattern) for name, pattern in rules.all_ignores()]
+    return (*given, *traps_in(place))
+
+
+def traps_in(place: TrackerPlace) -> list[TrapInForce]:
+    """The families that are set aside in a crawl, the largest first."""
+    with tracker_to_read(place) as db:
+        job = jobs.find_job(db)
+        found = set_aside(db, job.job_id) if job is not None else []
+    made = [
+        TrapInForce(TRAPS, one.re, one.re, family.guard, family.shape, family.asked, family.skipped, family.since)
+        for one in found
+        if (family := one.family)
+    ]
+    return sorted(made, key=lambda one: (-one.skipped, one.shape))
 
 
 def matching(text: str, place: TrackerPlace | None) -> PatternMatches:
@@ -68,7 +101,9 @@ def matching(text: str, place: TrackerPlace | None) -> PatternMatches:
         for name, pattern in rules.all_ignores()
         if compile_ignores(Rules(ignore=(pattern,)), starts).match(url) is not None
     )
-    return PatternMatches(url, tuple(matches))
+    aside = traps_in(place) if place is not None else []
+    told = (PatternMatch(TRAPS, one.re, f"{one.guard}: {one.shape}") for one in aside if one.shape == shape_of(url))
+    return PatternMatches(url, (*matches, *told))
 
 
 def _reason(name: str, pattern: str) -> str:

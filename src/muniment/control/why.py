@@ -29,6 +29,7 @@ from muniment.model.url import (
     shortened,
     without_route,
 )
+from muniment.rules.guards.family import TRAP
 from muniment.rules.job_rules import Rules, rule_named
 from muniment.rules.rendering.needs_browser import reason_to_render, wanted_engine, why_not_rendered
 from muniment.rules.retry import is_failed
@@ -39,11 +40,13 @@ from muniment.settings.option_table import Settings
 from muniment.tracker.connect import tracker_to_read
 from muniment.tracker.db.database import Database
 from muniment.tracker.jobs import store as jobs
+from muniment.tracker.jobs.reports import page_urls
 from muniment.tracker.queue.page_lookup import PageRecord, Parents, find_page, parents_of
+from muniment.tracker.stores.families import named_family
 from muniment.tracker.stores.hooks import HookStore
 from muniment.tracker.stores.robots import RobotsStore
 
-__all__ = ["CapturePlace", "RobotsRefusal", "RuleMatch", "Why", "why"]
+__all__ = ["CapturePlace", "RobotsRefusal", "RuleMatch", "TrapMatch", "Why", "why"]
 
 _COLUMNS = (
     "url",
@@ -95,6 +98,16 @@ class RuleMatch(Struct, frozen=True):
     rule: Rule
 
 
+class TrapMatch(Struct, frozen=True):
+    """The family that a page is set aside with."""
+
+    guard: str
+    """`barren`, `loops` or `duplicates`."""
+    shape: str
+    barren: tuple[str, ...]
+    """URLs of its last barren pages, three at most."""
+
+
 class Why(Struct, frozen=True, kw_only=True):
     """The state of a URL and the reason for it."""
 
@@ -106,6 +119,7 @@ class Why(Struct, frozen=True, kw_only=True):
     places: tuple[CapturePlace, ...] = ()
     robots: RobotsRefusal | None = None
     rule: RuleMatch | None = None
+    trap: TrapMatch | None = None
     links_dropped: int = 0
     """About how many links of the page are not followed, because it has too many."""
     parents: Parents = Parents()
@@ -137,6 +151,7 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
         left_out, rule = _left_out(db, job, page)
         robots = _disallowed(RobotsStore(db, job.job_id), page, settings) if page.reason == DISALLOWED else None
         order = _engine_ordered(db, job, page)
+        trap = _trap(db, job, page)
         hooks_wait = HookStore(db, job.job_id).waits(page_key(page.url))
         leading = parents_of(db, job.job_id, page.page_id) if parents else Parents()
     places = tuple(_places(out, page.url, [one.started_at for one in page.attempts]))
@@ -145,6 +160,8 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
         reason += f"; it is `{msgspec.json.encode(rule.rule).decode()}` in version {rule.version} of the rules"
     if robots is not None:
         reason += _by_which_line(robots)
+    if trap is not None and trap.barren:
+        reason += f"; its last pages with nothing new: {', '.join(trap.barren)}"
     dropped = dropped_links(out).get(page.url, 0)
     if dropped:
         reason += f"; it has too many links: about {dropped:,} are not followed"
@@ -159,10 +176,19 @@ def why(out: Path, place: TrackerPlace, text: str, *, parents: bool = True) -> W
         robots=robots,
         hooks_wait=hooks_wait,
         rule=rule,
+        trap=trap,
         links_dropped=dropped,
         parents=leading,
         rendering=_rendering(out, page, places, settings.engine, order),
     )
+
+
+def _trap(db: Database, job: jobs.Job, page: PageRecord) -> TrapMatch | None:
+    if page.state != "SKIPPED" or not page.reason.startswith(TRAP):
+        return None
+    guard, _, shape = page.reason.removeprefix(TRAP).partition(": ")
+    found = named_family(db, job.job_id, guard, shape)
+    return TrapMatch(guard, shape, tuple(page_urls(db, job.job_id, found.recent) if found else ()))
 
 
 def _engine_ordered(db: Database, job: jobs.Job, page: PageRecord) -> str:

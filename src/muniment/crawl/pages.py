@@ -7,7 +7,7 @@ from msgspec import Struct
 from muniment.model.capture import EarlierCapture, PageContext
 from muniment.model.exchange import Exchange
 from muniment.model.failure import Failure
-from muniment.model.page import Claim
+from muniment.model.page import Claim, PageReading
 from muniment.model.result import PageResource, Result
 
 __all__ = ["NOTHING", "Evaluation", "Page", "Refusal", "ResolvedLinks"]
@@ -54,6 +54,8 @@ class Evaluation(Struct, frozen=True):
     """Why the page failed although its exchange is complete."""
     resources: tuple[PageResource, ...] = ()
     """What a browser made of it, for records of their own."""
+    read: PageReading | None = None
+    """What guards go by."""
 
 
 class Refusal(Struct, frozen=True):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from turbohtml import Document, Element, TokenType, parse, tokenize
+from turbohtml import Document, Element, PlainText, TokenType, parse, tokenize
 
 from muniment.extract.charset import codec_of, decode
 from muniment.extract.css import css_links
@@ -36,7 +36,7 @@ _MOST_WITH_NULS = 1 << 20
 # Anchors, of which some are there twice, after which no further slice is looked at.
 _ENOUGH = 4 * MOST_LINKS
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|s|small|strike|strong|tt|u)[\s/>]", re.IGNORECASE)
-# The labels of UTF-16 in the Encoding standard, and their codecs here.
+_PLAIN_TEXT = PlainText(layout="strict", table_cell_separator="\n", bullet="")
 _TAGS = frozenset(tag.lower() for tag in TAGS)
 _SCRIPTED = re.compile(r"[\x00-\x20]*+javascript:", re.IGNORECASE).match
 _XHTML_EMPTY = re.compile(rb"<(script|style|title|textarea|iframe|noscript|noframes)\b([^<>]*+)(?<=/)>")
@@ -97,6 +97,8 @@ def _visit_slice(part: bytes, charset: str | None, found: LinkCollector, most: i
         return _parsed(b"", charset).encoding if charset else None
     document = _parsed(part, charset)
     _visit_tree(document, reader, _RAW_LEVELS)
+    if found.text is not None:
+        found.text.append(document.to_text(_PLAIN_TEXT))
     return document.encoding
 
 

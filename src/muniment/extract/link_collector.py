@@ -20,7 +20,7 @@ _UNFETCHED = re.compile(r"(?:javascript|mailto|data|tel|about|blob):", re.IGNORE
 class LinkCollector:
     """The references of one document."""
 
-    __slots__ = ("anchors", "base", "directives", "dropped", "links", "posting")
+    __slots__ = ("anchors", "base", "directives", "dropped", "links", "posting", "text")
 
     def __init__(self) -> None:
         # Nine references in ten are <a href>. Most of them were seen on an earlier page, so cleaning them is left to
@@ -33,6 +33,8 @@ class LinkCollector:
         self.posting = False
         """Whether the form that began last is sent as a POST."""
         self.directives: list[tuple[str, str]] = []
+        self.text: list[str] | None = None
+        """The text of each part of an HTML document; None where nobody asks for it."""
 
     def add(self, raw: str, found_as: FoundAs) -> None:
         """Keep a reference as written, unless it is empty, a bare fragment, of an unfetched scheme, or known."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 import ada_url
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.extract import coding
 from muniment.extract.charset import decode
@@ -72,6 +72,10 @@ class Extraction(Struct, frozen=True):
     """Name and content of the meta elements that ask something of robots."""
     dropped: int = 0
     """About how many references it has beyond the limit, as far as it was read."""
+    text: bytes | None = None
+    """Its text, if that was asked for and could be read."""
+    in_lines: bool = True
+    """Each block of the text is a line."""
 
 
 class _Document(Struct, frozen=True):
@@ -93,7 +97,13 @@ def may_hold_links(content_type: str) -> bool:
 
 
 def extract(
-    payload: bytes, content_type: str, url: str, found_as: FoundAs = FoundAs.A, *, at_ms: int = 0
+    payload: bytes,
+    content_type: str,
+    url: str,
+    found_as: FoundAs = FoundAs.A,
+    *,
+    at_ms: int = 0,
+    with_text: bool = False,
 ) -> Extraction:
     """Return the references of a decoded payload; never raises, and types that no reader knows have none.
 
@@ -102,8 +112,20 @@ def extract(
     """
     said = media_type(content_type)
     found = LinkCollector()
+    if with_text:
+        found.text = []
     _read(_Document(payload, said.essence, said.charset or None, url, found_as, at_ms), found)
-    return _extraction(found, url)
+    made = _extraction(found, url)
+    if found.text:
+        return structs.replace(made, text="\n".join(found.text).encode("utf-8", "replace"))
+    if with_text and _is_plain(said.essence):
+        return structs.replace(made, text=payload, in_lines=said.essence == "text/plain")
+    return made
+
+
+def _is_plain(kind: str) -> bool:
+    """Whether a document that is not HTML is text."""
+    return kind not in _HTML and (kind.startswith("text/") or kind in _JSON or kind in _XML or kind.endswith("+xml"))
 
 
 def _read(document: _Document, found: LinkCollector) -> None:

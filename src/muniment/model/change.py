@@ -8,6 +8,7 @@ from muniment.model.job import JobTerms
 from muniment.model.rule import Rule
 
 __all__ = [
+    "GUARDIAN",
     "AbortJob",
     "AddIgnore",
     "AddSet",
@@ -30,6 +31,10 @@ __all__ = [
     "StashPages",
     "UnstashPages",
 ]  # fmt: skip
+
+
+GUARDIAN = "muniment"
+"""Who changes what guards change."""
 
 
 class JobRequest(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,8 @@ from muniment.model.rule import NO_ORDERS, EngineOrders
 from muniment.model.seed import Prior
 
 __all__ = [
-    "LINK_ENTRY", "Claim", "Counted", "ExchangeRow", "FinishBatch", "PageOutcome", "PageResult", "PageState",
+    "LINK_ENTRY", "Claim", "Counted", "ExchangeRow", "FinishBatch", "PageOutcome", "PageReading", "PageResult",
+    "PageState",
     "first_claim", "link_keys", "session_of",
 ]  # fmt: skip
 
@@ -132,10 +133,25 @@ class Claim(Struct, frozen=True, array_like=True):
     """Lower goes first; a requisite has one less than a page in its place."""
     host_id: int = 0
     """The number of the host."""
+    reads: bool = False
+    """Its text is read, for guards."""
 
 
 ExchangeRow = tuple[str, int, str, int, int]
 """Of a row of the index: URL, status, error, body length and end (Unix ms)."""
+
+
+class PageReading(Struct, frozen=True, array_like=True):
+    """What guards go by of a page that was answered."""
+
+    blocks: bytes = b""
+    """Little-endian 32-bit hashes of the blocks of its text that its worker had not seen before on the host."""
+    digest: bytes = b""
+    """Of its whole text, 8 bytes; empty for a page without any."""
+    is_text: bool = True
+    """Its text could be read; another answer is judged by its payload."""
+    programs: tuple[str, ...] = ()
+    """The ignore sets of the programs that it names."""
 
 
 class PageResult(Struct, frozen=True, array_like=True):
@@ -179,6 +195,8 @@ class PageResult(Struct, frozen=True, array_like=True):
     """The URL of a try without an answer that has no row, since others follow."""
     unfollowed: int = 0
     """Links of its document that it asks not to follow, where that is obeyed."""
+    read: PageReading | None = None
+    """None where nobody looked, as at what is only a requisite."""
 
 
 class FinishBatch(Struct, frozen=True, array_like=True):

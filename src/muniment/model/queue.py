@@ -103,6 +103,8 @@ class QueueChanges(Struct, frozen=True, array_like=True):
     pending: list[HostPages] = []
     skipped: list[tuple[str, str]] = []
     """URL and reason of the pages that are left out from now on."""
+    made: list[ChangeMade] = []
+    """What guards changed of the job: pages without a sent request are to be judged anew."""
 
 
 class Backlog(Struct, frozen=True, array_like=True):

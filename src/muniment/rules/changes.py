@@ -10,7 +10,7 @@ from msgspec import structs
 from muniment.errors import UsageError
 from muniment.model.change import ChangeMade
 from muniment.settings.option_table import DelayRange, Option, Settings, options
-from muniment.settings.values import parse_number
+from muniment.settings.values import RENDER_TEXTS, parse_number
 
 __all__ = [
     "as_assignment",
@@ -109,6 +109,8 @@ def _parse(name: str, kind: Any, option: Option, text: str) -> Any:
             raise UsageError(f"{name}: {text!r} is not one of {', '.join(get_args(kind))}")
         return text
     try:
+        if option.flags[0] in RENDER_TEXTS:
+            return RENDER_TEXTS[option.flags[0]](text)
         return parse_number(kind, option, text)
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None

@@ -12,16 +12,18 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from msgspec import UNSET, Struct, structs
 
 from muniment import __version__
+from muniment.settings.guards import GuardSettings
 from muniment.settings.live_plane import LOG_KEEP, REAP_AFTER_S, ROLES_HELP
 from muniment.settings.option import Command, DelayRange, Option, OptionKind
-from muniment.settings.rendering import RenderSettings
 
-__all__ = ["DEFAULT_USER_AGENT", "Command", "DelayRange", "Option", "OptionKind", "Settings", "defaults", "options"]
+__all__ = [
+    "DEFAULT_USER_AGENT", "Command", "DelayRange", "Option", "OptionKind", "Settings", "defaults", "options",
+]  # fmt: skip
 
 DEFAULT_USER_AGENT = f"muniment/{__version__}"
 
 
-class Settings(RenderSettings, frozen=True, kw_only=True):
+class Settings(GuardSettings, frozen=True, kw_only=True):
     """The settings of one job; the defaults are those of `crawl`, see `defaults`."""
 
     seed: str = ""
@@ -382,7 +384,7 @@ class Settings(RenderSettings, frozen=True, kw_only=True):
 def options(command: Command | None = None, table: type[Struct] = Settings) -> tuple[tuple[str, Any, Any, Option], ...]:
     """Every option, or those of a command, as (field name, type, default, Option), in the order of the table."""
     hints, group, found = get_type_hints(table, include_extras=True), "", []
-    for field in sorted(structs.fields(table), key=lambda field: field.name in RenderSettings.__struct_fields__):
+    for field in sorted(structs.fields(table), key=lambda field: field.name in GuardSettings.__struct_fields__):
         kind, *_, option = get_args(hints[field.name]) or (str, None)
         if isinstance(option, Option):
             group = option.group or group

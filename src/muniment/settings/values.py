@@ -6,12 +6,14 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import partial
 from types import NoneType
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from muniment.errors import UsageError
+from muniment.settings.guards import GUARDS
 from muniment.settings.option_table import DelayRange, Option
 from muniment.settings.rendering import BEHAVIORS, RENDERED_TEXTS, SCREENSHOTS
 
@@ -68,6 +70,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "--start-inflight": (1, 1_000_000),
     "--delay": (0, 86_400_000),
     "--workers": (1, 1_000),
+    "--barren": (5, 10_000),
     "--tries": (1, 1_000),
     "--rounds": (0, 1_000),
     "--give-up-after": (0.001, 10**9),
@@ -199,17 +202,20 @@ def parse_words(known: Sequence[str], text: str) -> str:
     if words == [NO_WORDS]:
         return NO_WORDS
     if unknown := [word for word in words if word not in known]:
-        raise UsageError(f"there is no {unknown[0]!r}; give some of {','.join(known)}, or {NO_WORDS}")
+        near = get_close_matches(unknown[0], known, 1)
+        meant = f"did you mean {near[0]}? Give" if near else "give"
+        raise UsageError(f"there is no {unknown[0]!r}; {meant} some of {','.join(known)}, or {NO_WORDS}")
     return ",".join(dict.fromkeys(words))
 
 
 RENDER_TEXTS: Mapping[str, Callable[[str], str]] = {
+    "--guards": partial(parse_words, GUARDS),
     "--viewport": parse_viewport,
     "--behaviors": partial(parse_words, BEHAVIORS),
     "--screenshots": partial(parse_words, SCREENSHOTS),
     "--render": partial(parse_words, RENDERED_TEXTS),
 }
-"""Settings of a rendered page whose text has a grammar."""
+"""Settings of guards and of rendered pages whose text has a grammar."""
 
 
 def parse_place(text: str) -> str:

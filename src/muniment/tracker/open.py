@@ -24,9 +24,12 @@ from muniment.tracker.jobs.terms import begin_terms
 from muniment.tracker.queue import rounds
 from muniment.tracker.queue.admission import Admission
 from muniment.tracker.queue.frontier import Frontier
+from muniment.tracker.queue.guards.judgement import Judgement
+from muniment.tracker.queue.guards.traps import Traps, guards_of
 from muniment.tracker.queue.rejudge import rejudge
 from muniment.tracker.queue.seeds import SeedStore, begin_list
 from muniment.tracker.queue.sites import Sites
+from muniment.tracker.stores.families import FamilyStore
 from muniment.tracker.stores.hooks import HookStore
 from muniment.tracker.stores.hosts import Hosts
 
@@ -230,6 +233,12 @@ def _build(db: Database, job_id: int, settings: Settings, ruleset: Ruleset) -> t
         settings.level, settings.page_only, settings.offsite_links, settings.max_redirects, listed=bool(settings.seed)
     )
     hosts = Hosts(db, job_id)
-    admission = Admission(db, job_id, scope, ruleset, hosts, settings.tries)
+    guards = None
+    if not scope.listed:
+        families = FamilyStore(db, job_id)
+        guards = Judgement(db, job_id, families, Traps(db, job_id, families, guards_of(settings)), settings)
+    admission = Admission(db, job_id, scope, ruleset, hosts, settings.tries, guards.traps if guards else None)
     sites = Sites(db, job_id, scope, hosts, admission, no_parent=settings.no_parent)
-    return Frontier(db, job_id, scope, admission, sites, hosts, settings.rounds), admission, sites
+    frontier = Frontier(db, job_id, scope, admission, sites, hosts, settings.rounds)
+    frontier.guards = guards
+    return frontier, admission, sites

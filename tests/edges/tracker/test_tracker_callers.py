@@ -28,9 +28,9 @@ from muniment.tracker.fleet.dispatch import Dispatch
 from muniment.tracker.fleet.pipelines import add_pipeline
 from muniment.tracker.jobs import store
 from muniment.tracker.jobs.changes import amend
-from muniment.tracker.queue.admission import unpack_children
 from muniment.tracker.schema.pipelines import sessions
 from muniment.tracker.schema.tables import attempts, job_sums, pages, relations
+from muniment.tracker.stores.children import unpack_children
 
 CALLERS, SIZE = 8, 300
 

@@ -21,9 +21,9 @@ from muniment.settings.option_table import Settings
 from muniment.tracker.connect import opened
 from muniment.tracker.db.database import Database
 from muniment.tracker.open import StartPages, open_job
-from muniment.tracker.queue.admission import unpack_children
-from muniment.tracker.queue.frontier import FinishReport
+from muniment.tracker.queue.locked_pages import FinishReport
 from muniment.tracker.schema.tables import attempts, job_sums, jobs, pages, relations, repairs
+from muniment.tracker.stores.children import unpack_children
 
 Web = Mapping[str, Links]
 """What each URL leads to; one that is missing leads nowhere."""

@@ -14,6 +14,7 @@ def test_names_are_those_of_the_options():
     assert changeable() == [
         "min-free", "per-host", "inflight", "delay", "workers", "tries", "give-up-after", "connect-timeout", "timeout",
         "max-fetch-time", "max-pages", "max-bytes", "max-time", "ignore-reports", "tabs", "page-time", "behavior-time",
+        "guards", "barren",
     ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muniment.rules.skip_causes import DEAD, IGNORED, INSIDE, LIMIT, NOT_KEPT, ROBOTS
+from muniment.rules.skip_causes import DEAD, IGNORED, INSIDE, LIMIT, NOT_KEPT, ROBOTS, SET_ASIDE
 
 __all__ = ["skip_advice"]
 
@@ -16,6 +16,7 @@ def skip_advice(cause: str, pages: int, place: str, *, failed: bool) -> str:
     """
     said = {
         IGNORED: f"ignore patterns or rules; `muniment ignores list -o {place}` lists them, `remove` removes one",
+        SET_ASIDE: f"guards against traps; `muniment ignores list -o {place}` lists them, `remove` brings one back",
         ROBOTS: "robots.txt; the same command with --no-robots captures them",
         DEAD: "hosts that were given up; the same command with --retry-failed tries them again",
         INSIDE: "private addresses; the same command with --allow-private captures them",

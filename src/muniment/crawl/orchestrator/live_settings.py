@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import structs
 
@@ -90,6 +90,11 @@ class LiveSettings:
         """Let workers begin no request after this time: if this process stands still, they hear nothing else."""
         for member in self._workers.members.values():
             member.send(protocol.LeaseUpdate(left_ms))
+
+    def heed(self, made: Sequence[ChangeMade]) -> None:
+        """Take back pages without a sent request, if guards changed something: they are judged anew."""
+        if made:
+            self._recall()
 
     def _recall(self) -> None:
         for member in self._workers.members.values():

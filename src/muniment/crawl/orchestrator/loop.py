@@ -187,7 +187,6 @@ class Orchestrator:
         return self._seed_feed is not None and self._seed_feed.hurried(self._schedule.pending) and not self._disk.paused
 
     # -- workers
-
     def _received(self, worker: WorkerHandle, message: protocol.FromWorker) -> None:
         self._tasks.add(partial(self._answer, worker, message))
 
@@ -364,6 +363,7 @@ class Orchestrator:
         if any(page.done for page in pages):
             self._patience.went_on()
         self._client.take_in(report.changes)
+        self.settings.heed(report.changes.made)
         await self._hosts.keep()
         await self._serve()
         worker.send(protocol.FinishAck())  # after the requisites of these pages: no further page goes before them

@@ -12,8 +12,8 @@ from muniment.crawl.orchestrator.hosts.policy import HostPolicy
 from muniment.crawl.orchestrator.schedule import Schedule
 from muniment.crawl.ports import Events, Queue
 from muniment.model.capture import Capture
-from muniment.model.change import Change
-from muniment.model.event import skip_events
+from muniment.model.change import GUARDIAN, Change
+from muniment.model.event import change_events, skip_events
 from muniment.model.host import HostRecord
 from muniment.model.page import FinishBatch
 from muniment.model.queue import (
@@ -117,7 +117,7 @@ class PendingIntake:
 
     def __call__(self, changes: QueueChanges) -> None:
         """Pass on what is left out, and what waits of each host."""
-        self._events.publish(*skip_events(changes.skipped))
+        self._events.publish(*change_events(GUARDIAN, changes.made), *skip_events(changes.skipped))
         for host in changes.pending:
             if host.fewer:
                 self._schedule.drop_pending(host.host_id, host.fewer)

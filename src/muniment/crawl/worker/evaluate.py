@@ -12,6 +12,7 @@ from muniment.clock import now_ms
 from muniment.crawl.pages import NOTHING, Evaluation, Page, Refusal, ResolvedLinks
 from muniment.crawl.worker.documents import content_type
 from muniment.crawl.worker.outlinks import Outlinks
+from muniment.crawl.worker.page_reader import PageReader
 from muniment.extract.coding import decode
 from muniment.extract.headers import header_directives, header_links, redirect_reference
 from muniment.extract.link_collector import LinkCollector
@@ -117,8 +118,12 @@ def evaluate(
     outlinks: Outlinks,
     policy: ReadPolicy,
     beside: Sequence[tuple[str, FoundAs]] = (),
+    reader: PageReader | None = None,
 ) -> Evaluation | Refusal:
-    """Find the links of an exchange and decide whether its page is done; `beside` comes along with its links."""
+    """Find the links of an exchange and decide whether its page is done; `beside` comes along with its links.
+
+    `reader` reads what guards go by.
+    """
     done = not retryable(exchange.status, exchange.failure) or is_last(claim, exchange.status, exchange.failure)
     wait = 0 if done else retry_wait(claim, policy.tries, exchange.status)
     said = [header for header in exchange.headers if header[0] in _SAYING]
@@ -129,7 +134,8 @@ def evaluate(
     reads = done and not target and (not policy.listed or claim.found_as == _SITEMAP or bool(policy.heard))
     if claim.found_as == _START_LIST and exchange.status != 200:
         reads = False  # a page that says what is wrong has no start URLs
-    document = _extracted(claim, exchange) if reads else None
+    with_text = reader is not None and claim.reads
+    document = _extracted(claim, exchange, with_text=with_text) if reads else None
     directives = _directives(said, document, policy) if policy.heard else policy.heard
     if policy.listed:
         found = _of_list(claim, document, outlinks, policy) if not target else found if policy.redirects else NOTHING
@@ -152,7 +158,8 @@ def evaluate(
         found.lines,
     )
     results = _results(claim, exchange) if claim.orders.ua else ()
-    page = Evaluation(claim, exchange, context, found, done, wait, results=results)
+    read = reader.read(claim, exchange, document, redirects=bool(target)) if reader is not None and done else None
+    page = Evaluation(claim, exchange, context, found, done, wait, results=results, read=read)
     return page if claim.prior is None else _compared(page, claim.prior, policy)
 
 
@@ -200,7 +207,7 @@ def _redirect(claim: Claim, exchange: Exchange, outlinks: Outlinks) -> tuple[str
     return outlinks.redirect(claim.url, reference, found_as)
 
 
-def _extracted(claim: Claim, exchange: Exchange) -> Extraction | None:
+def _extracted(claim: Claim, exchange: Exchange, *, with_text: bool) -> Extraction | None:
     """The references of a document; None when there are none."""
     kind = content_type(exchange)
     if not exchange.body.payload_length or not may_hold_links(kind):
@@ -211,7 +218,7 @@ def _extracted(claim: Claim, exchange: Exchange) -> Extraction | None:
     coding = exchange.field("content-encoding")
     if coding:
         payload = decode(payload, coding, most)
-    return extract(payload, kind, claim.url, found_as, at_ms=exchange.started_at // 1000)
+    return extract(payload, kind, claim.url, found_as, at_ms=exchange.started_at // 1000, with_text=with_text)
 
 
 def _directives(said: list[tuple[str, str]], document: Extraction | None, policy: ReadPolicy) -> frozenset[str]:
@@ -297,6 +304,7 @@ def finished(
         exchanges,
         unanswered,
         page.found.unfollowed,
+        page.read,
     )
 
 

@@ -19,6 +19,7 @@ from muniment.crawl.worker.hosts.other_scheme import OtherScheme
 from muniment.crawl.worker.hosts.robots import Learnt, Robots
 from muniment.crawl.worker.http_session import HttpSession, Visit
 from muniment.crawl.worker.outlinks import Outlinks
+from muniment.crawl.worker.page_reader import PageReader
 from muniment.crawl.worker.services import EngineServices, RefusedRequest
 from muniment.http.credentials import CredentialReach
 from muniment.model.cookie import Cookie
@@ -65,6 +66,8 @@ class HttpEngine:
         self._agent = HttpSession(client, CredentialReach(setup.credentials), services.held, self._ask_cookies)
         # with a browser, a page whose links are known may be finished after one that came later
         self._outlinks = Outlinks(url_key if self._policy.listed else page_key, in_order=setup.browser is None)
+        # in a list nothing is found that could be a trap
+        self._reader = None if self._policy.listed else PageReader()
         self._judged: dict[tuple[str, int], str] = {}
         """By URL and depth, why a page may not ask for it."""
         robots = Robots(
@@ -113,7 +116,7 @@ class HttpEngine:
         if claim.depth >= 0 and self._need is not None:
             self._note_need(exchange, self._need)
         beside = self._beside(claim, named) if self._sitemaps and _has_sitemaps(claim) and exchange.status else ()
-        return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside), visit)
+        return _visited(evaluate(claim, exchange, self._outlinks, self._policy, beside, self._reader), visit)
 
     def _headers(self, claim: Claim) -> tuple[tuple[str, str], ...]:
         return self._policy.headers(claim)

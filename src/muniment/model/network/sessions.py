@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from muniment.model.cookie import Cookie
-from muniment.model.page import Claim, ExchangeRow, PageResult
+from muniment.model.page import Claim, ExchangeRow, PageReading, PageResult
 from muniment.model.pipeline import HostReport, SlotLock
 from muniment.model.result import Result
 
@@ -177,6 +177,7 @@ class FinishedPage(Struct, frozen=True, kw_only=True):
     """One for each row of the index that came with the page."""
     unanswered: str = ""
     unfollowed: int = 0
+    read: PageReading | None = None
 
 
 class HostFacts(Struct, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ __all__ = [
     "wait_for_lock",
 ]
 
-SCHEMA_REVISION = "0029"
+SCHEMA_REVISION = "0030"
 """The migration that `schema/tables.py` equals; a contract test holds the two together."""
 
 PATIENCE_S = 60.0

@@ -30,7 +30,7 @@ from muniment.tracker.fleet.lease_clock import LeaseClock
 from muniment.tracker.fleet.limits import room_for
 from muniment.tracker.fleet.permits import Granted, HostNeed, PermitTable
 from muniment.tracker.fleet.session_leases import Leases
-from muniment.tracker.queue.frontier import FinishReport
+from muniment.tracker.queue.locked_pages import FinishReport
 
 __all__ = ["PageDelivery"]
 

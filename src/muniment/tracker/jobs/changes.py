@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muniment.model.change import (
     AbortJob,
@@ -31,6 +31,7 @@ from muniment.model.change import (
 from muniment.model.job import JobState
 from muniment.model.rule import Rule
 from muniment.rules.changes import change_settings, written_values
+from muniment.rules.guards.family import TRAPS
 from muniment.rules.ignore_sets import set_of
 from muniment.rules.job_rules import (
     Rules,
@@ -58,6 +59,7 @@ from muniment.tracker.jobs.terms import (
     apply_terms,
     terms_texts,
 )
+from muniment.tracker.stores.families import FamilyRow, FamilyStore, pages_released, set_aside, with_patterns
 
 __all__ = ["ChangeResult", "amend", "amend_all"]
 
@@ -123,9 +125,27 @@ def _apply(db: Database, job: jobs.Job, change: Change, now: int) -> ChangeResul
         case UnstashPages(_, most):
             taken = apply_unstash(db, job.job_id, most)
             result = _moved(_UNSTASH, taken, dict(taken))
+        case RemoveIgnore(_, pattern) if aside := with_patterns(db, job.job_id, [pattern]):
+            result = _released(db, job, aside)
+        case RemoveSet(_, name) if name == TRAPS and (aside := set_aside(db, job.job_id)):
+            result = _released(db, job, aside)
+        case AmendPatterns(_, _, removed) if aside := with_patterns(db, job.job_id, removed):
+            result = _released(db, job, aside)
+            others = _change_rules(db, job, change, now)
+            result = structs.replace(others, changes=others.changes + result.changes, pending=result.pending)
         case _:
             result = _change_rules(db, job, change, now)
     return result
+
+
+def _released(db: Database, job: jobs.Job, aside: Sequence[FamilyRow]) -> ChangeResult:
+    """Let families go on for good that were set aside."""
+    pending: Counter[int] = Counter()
+    for one in aside:
+        pending += pages_released(db, job.job_id, one.family)
+        one.family.release(for_good=True)
+    FamilyStore(db, job.job_id).save({one.key: one for one in aside})
+    return ChangeResult(_patterns_changes((), [one.re for one in aside]), pending=dict(pending))
 
 
 def _moved(what: str, pages: Counter[int], pending: dict[int, int]) -> ChangeResult:

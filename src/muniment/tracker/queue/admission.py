@@ -7,8 +7,6 @@ Only URLs that are new to the job are judged by rules; only pages that come near
 from __future__ import annotations
 
 import re
-import sys
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -23,17 +21,19 @@ from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Offers, Scope, Standing, urgency
 from muniment.rules.session_ids import page_key
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row
+from muniment.tracker.queue.guards.traps import Leads, Traps
 from muniment.tracker.queue.new_pages import NewPage, NewPages, Offer
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.queue.rejudge import judge_pages
 from muniment.tracker.schema.attempt_budget import TRIED
 from muniment.tracker.schema.tables import pages, relations, repairs
+from muniment.tracker.stores.children import pack_children, packed_words, unpack_children
 from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.id_blocks import IdBlocks, last_page
 from muniment.tracker.stores.seen_cache import SeenCache, next_unknown, pack, page_of, unknown
 from muniment.tracker.stores.tallies import Tallies
 
-__all__ = ["Admission", "AdmittedList", "Parent", "unpack_children"]
+__all__ = ["Admission", "AdmittedList", "Parent"]
 
 _KNOWN_PAGE = Lookup(
     select(
@@ -89,32 +89,19 @@ class AdmittedList(Struct, frozen=True):
     """The highest page id before: pages above it are new."""
 
 
-def unpack_children(packed: bytes) -> array[int]:
-    """The words of a `relations.children` value: page id << 8 | FoundAs."""
-    words = array("Q", packed)
-    if sys.byteorder == "big":
-        words.byteswap()
-    return words
-
-
-def _pack_children(words: list[int], kinds: bytes, moved: dict[int, int]) -> bytes:
-    children = [word >> 32 << 8 | kind for word, kind in zip(words, kinds, strict=True)]
-    if moved:
-        children = [moved.get(child >> 8, child >> 8) << 8 | child & 0xFF for child in children]
-    return _packed(children)
-
-
-def _packed(children: list[int]) -> bytes:
-    packed = array("Q", children)
-    if sys.byteorder == "big":
-        packed.byteswap()
-    return packed.tobytes()
-
-
 class Admission:
     """Takes links into one job; every method runs within the caller's transaction."""
 
-    def __init__(self, db: Database, job_id: int, scope: Scope, ruleset: Ruleset, hosts: Hosts, tries: int) -> None:
+    def __init__(
+        self,
+        db: Database,
+        job_id: int,
+        scope: Scope,
+        ruleset: Ruleset,
+        hosts: Hosts,
+        tries: int,
+        traps: Traps | None = None,
+    ) -> None:
         self._db, self._job_id, self._scope, self._hosts = db, job_id, scope, hosts
         self.ruleset = ruleset
         # a list may name the pages of two sessions, and gets them both
@@ -128,7 +115,10 @@ class Admission:
         self._numbers = IdBlocks(db, job_id, "pages")
         self.keys = PageKeys(db, job_id)
         self.tallies = Tallies(db, job_id, scope, hosts)
-        self._new_pages = NewPages(db, job_id, scope, hosts, self.keys)
+        self._traps = traps
+        self.leads = Leads()
+        """What pages led to first since `Leads.begin`."""
+        self._new_pages = NewPages(db, job_id, scope, hosts, self.keys, traps)
         self._begin()
         db.on_rollback(self._begin)
 
@@ -140,6 +130,7 @@ class Admission:
         self._batch: dict[bytes, int] = {}
         self._skipped.clear()
         self._shown.clear()
+        self.leads.begin()
         self.dirtied = False
         """Whether rows of `repairs` were added that nobody has looked at yet."""
 
@@ -197,7 +188,7 @@ class Admission:
             self._collect(self.offers(parent.standing), words_of, kinds, wanted)
         pending, moved = self._apply(fresh, wanted)
         rows = [
-            (self._job_id, parent.page_id, _pack_children(words_of, kinds, moved))
+            (self._job_id, parent.page_id, pack_children(words_of, kinds, moved))
             for parent, words_of, kinds in told
             if words_of
         ]
@@ -212,7 +203,7 @@ class Admission:
             # what was just written has the new ones alone
             fresh = self._db.rows(_CHILDREN, (self._job_id, parent.page_id))
             words = [*unpack_children(bytes(known[0][0])), *unpack_children(bytes(fresh[0][0]))]
-            self._db.many(_RELATE, [(self._job_id, parent.page_id, _packed(list(dict.fromkeys(words))))])
+            self._db.many(_RELATE, [(self._job_id, parent.page_id, packed_words(list(dict.fromkeys(words))))])
         return pending
 
     def untold(self, pages: Iterable[PageResult], texts: Mapping[bytes, str]) -> dict[int, list[bytes]]:
@@ -234,9 +225,13 @@ class Admission:
         self.dirtied = True
 
     def take_skipped(self) -> list[tuple[str, str]]:
-        """URL and reason of the pages skipped since the last call."""
+        """URL and reason of the pages skipped since the last call; of a family that is set aside, the first alone."""
         skipped, self._skipped = self._skipped, []
-        return skipped
+        return self.to_report(skipped)
+
+    def to_report(self, skipped: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Those of some pages that are left out, by URL and reason, of which people hear."""
+        return skipped if self._traps is None else self._traps.take_told(skipped)
 
     def take_shown(self) -> Counter[tuple[int, int]]:
         """New pages since the last call that are nothing but requisites, by the page that led there and by host."""
@@ -336,6 +331,8 @@ class Admission:
         written = self._new_pages.write(offered, self.ruleset, self.tries)
         self._skipped += written.skipped()
         self._shown += written.shown()
+        if self._traps is not None and self._traps.guards:
+            self.leads.add(written.naming(), written.leading())
         moved = {} if written.all_new else self._yield_to_others(offered, wanted)
         if written.all_new:
             for page, offer in offered:

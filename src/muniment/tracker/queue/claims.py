@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 from sqlalchemy import Integer, Select, Text, bindparam, case, func, literal_column, or_, select
 from sqlalchemy.sql import FromClause
 
@@ -26,7 +26,7 @@ from muniment.tracker.schema.attempt_budget import TRIED
 from muniment.tracker.schema.tables import CLAIMED, PENDING, pages, seeds
 from muniment.tracker.stores.hosts import Hosts
 
-__all__ = ["NO_ORIGINS", "Claims", "LeftAlone", "Wanted", "told_of_answers"]
+__all__ = ["NO_ORIGINS", "Claims", "DuePages", "LeftAlone", "Wanted", "told_of_answers"]
 
 Wanted = Sequence[tuple[int, int]]
 """Host numbers, each with the most pages of it."""
@@ -103,6 +103,14 @@ _MARK = BatchUpdate(
 )  # fmt: skip
 
 
+class DuePages(Struct, frozen=True):
+    """Pages that are handed out."""
+
+    claims: list[Claim]
+    left_out: list[tuple[int, str, str]]
+    """Host number, URL and reason of the pages that a newer version of the rules leaves out; they wait no more."""
+
+
 class Claims:
     """Looks up what is due, makes claims of it, and marks their pages."""
 
@@ -142,7 +150,7 @@ class Claims:
             redirecting = {row[10] for rows in due for row in rows if row[6] == _REDIRECT and row[10]}
             self._referrers = first_referrers(self._db, self._job_id, redirecting, self._scope.max_redirects + 1)
 
-    def claim(self, row: Row, host_id: int, host: str, tries: int, ruleset: Ruleset) -> Claim:
+    def claim(self, row: Row, host_id: int, host: str, tries: int, ruleset: Ruleset, *, reads: bool = False) -> Claim:
         """The claim of a page that is due; `tries` are those of a page that was not tried yet, as settings say now."""
         page_id, url, _, tried, left, hops, found_as, via, site, deaths, via_id, nice, rounds, throttled, *listed = row
         left = left if tried else tries
@@ -171,6 +179,7 @@ class Claims:
             throttled < MOST_FREE,
             nice,
             host_id,
+            reads and hops != FAR,
         )
 
     def mark(self, claims: Sequence[Claim], version: int) -> None:

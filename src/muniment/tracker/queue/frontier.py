@@ -10,26 +10,27 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from operator import itemgetter
 
-from msgspec import Struct
 from sqlalchemy import bindparam, func, literal_column, null, select
 
 from muniment.model.capture import Capture
-from muniment.model.change import Change
+from muniment.model.change import Change, ChangeMade
 from muniment.model.cookie import Cookie
 from muniment.model.page import Claim, Counted, FinishBatch, PageResult, PageState
 from muniment.model.queue import RunSums, Totals
 from muniment.rules.hosts.politeness import THROTTLED
 from muniment.rules.retry import BETWEEN_ROUNDS_MS
+from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import Scope
 from muniment.tracker.db.database import BatchUpdate, Database, Row, retrying_transaction
 from muniment.tracker.jobs.changes import ChangeResult, amend
 from muniment.tracker.jobs.store import any_stashed, load_job, settle
 from muniment.tracker.queue.admission import Admission
-from muniment.tracker.queue.claims import NO_ORIGINS, Claims, LeftAlone, Wanted, told_of_answers
+from muniment.tracker.queue.claims import NO_ORIGINS, Claims, DuePages, LeftAlone, Wanted, told_of_answers
 from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_updates import DepthUpdates
+from muniment.tracker.queue.guards.judgement import Judgement
 from muniment.tracker.queue.inheritance import SHOWN
-from muniment.tracker.queue.locked_pages import LockedPage, finished_before, locked_pages
+from muniment.tracker.queue.locked_pages import FinishReport, LockedPage, finished_before, locked_pages
 from muniment.tracker.queue.lost_captures import LostCaptures
 from muniment.tracker.queue.payloads import Payloads
 from muniment.tracker.queue.redirect_loops import RedirectLoops
@@ -45,7 +46,7 @@ from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.results import ResultStore
 from muniment.tracker.stores.robots import RobotsStore
 
-__all__ = ["DuePages", "FinishReport", "Frontier"]
+__all__ = ["Frontier"]
 
 _FINISH = BatchUpdate(
     pages.update()
@@ -83,35 +84,6 @@ _page_of = itemgetter(-1)
 """The page of a row of `_FINISH`: sessions that lock rows in the same order never wait for each other."""
 
 
-class DuePages(Struct, frozen=True):
-    """Pages that are handed out."""
-
-    claims: list[Claim]
-    left_out: list[tuple[int, str, str]]
-    """Host number, URL and reason of the pages that a newer version of the rules leaves out; they wait no more."""
-
-
-class FinishReport(Struct, frozen=True):
-    """What one finish batch changed."""
-
-    accepted: list[PageResult]
-    """Pages whose claim still held; the others changed nothing."""
-    pending: dict[int, int]
-    """Pages newly waiting, per host number: new ones and retries."""
-    retries: dict[int, int]
-    """Host number → earliest time (Unix ms) at which one of its pages is due; hosts with new pages are left out."""
-    skipped: list[tuple[str, str]]
-    """URL and reason of the new pages that a rule keeps out."""
-    requisites: list[tuple[int, int, int]]
-    """New pages that are nothing but requisites: host number of the page that shows them, their own, how many."""
-    repeated: list[int] = []
-    """Pages that these claims had finished before; nothing was changed."""
-    untold: list[bytes] = []
-    """Keys of URLs without a text."""
-    waiting: Collection[int] = ()
-    """The pages that lead there, which are as they were."""
-
-
 class Frontier:
     """Claims, finishes and releases pages of one job."""
 
@@ -120,6 +92,7 @@ class Frontier:
     ) -> None:
         self._db, self._job_id, self._scope = db, job_id, scope
         self.admission, self._sites, self.hosts = admission, sites, hosts
+        self.guards: Judgement | None = None
         self.payloads = Payloads(db, job_id)
         self.robots = RobotsStore(db, job_id)
         self.cookies = CookieStore(db, job_id)
@@ -191,17 +164,27 @@ class Frontier:
         for (host_id, _), due in zip(wanted, answers[len(looks) :], strict=True):
             name = self.hosts.name(host_id)
             for row in due:
-                if row[2] != ruleset.version and (reason := ruleset.verdict(row[1], row[5], row[6]).skipped):
+                if reason := self._left_out(row, ruleset):
                     skipped.append((_SKIPPED, ruleset.version, reason, self._job_id, row[0]))
                     left_out.append((host_id, row[1], reason))
                     continue
-                claim = self._claims.claim(row, host_id, name, self.admission.tries, ruleset)
+                reads = self.guards is not None and self.guards.reads(host_id, row[0])
+                claim = self._claims.claim(row, host_id, name, self.admission.tries, ruleset, reads=reads)
                 claims.append(told_of_answers(claim, self.hosts) if claim.last_try else claim)
         self._claims.mark(claims, ruleset.version)
         self._db.many(JUDGED, skipped)
+        if skipped and self.guards is not None:
+            self.guards.traps.save()
         if ruleset.gives_orders:
             self.results.expect(claims)
         return DuePages(claims, left_out)
+
+    def _left_out(self, row: Row, ruleset: Ruleset) -> str:
+        """Why a page that is due is not handed out, by newer rules or since its family was set aside; or empty."""
+        page_id, url, version, tried, _, hops, found_as, *_ = row
+        if version != ruleset.version and (reason := ruleset.verdict(url, hops, found_as).skipped):
+            return reason
+        return self.guards.traps.reason(url, found_as, hops, page_id) if self.guards is not None and not tried else ""
 
     def claimed(self, first: int, last: int) -> list[Claim]:
         """The claims with these numbers again, as far as they hold their pages; within the caller's transaction."""
@@ -216,6 +199,8 @@ class Frontier:
             self.cookies.look_again()
         if seen.ruleset is not None:
             self.admission.ruleset, self.admission.tries = seen.ruleset, seen.tries
+        if seen.settings is not None and self.guards is not None:
+            self.guards.change(seen.settings)
 
     @retrying_transaction
     def finish(
@@ -239,6 +224,7 @@ class Frontier:
                 accepted = [page for page in accepted if held[page.page_id].tried + 1 == page.attempt]
                 untold = self.admission.untold(accepted, texts)
                 accepted = [page for page in accepted if page.page_id not in untold]
+            self.admission.leads.begin()
             starts = [page for page in accepted if page.outlinks and not held[page.page_id].standing.link_hops]
             self._db.take_turns(self._job_id, alone=self._sites.may_grow(starts))
             self._keep_up(self.writers.look())
@@ -254,6 +240,7 @@ class Frontier:
             parents = [held[p.page_id].parent(p) for p in accepted if p.outlinks]
             pending += self.admission.admit(parents, texts)
             pending += self._depths.work()
+            changes = self._judge(accepted, held, pending, now)
             tried = [(page, held[page.page_id].ruleset) for page in accepted if not page.refused]
             self._db.many(ATTEMPT, [attempt_row(self._job_id, page, worker, ruleset) for page, ruleset in tried])
             pending.update(self._loops.came_along(accepted, worker, self.counters))
@@ -275,7 +262,17 @@ class Frontier:
             (held[page].host_id, host, count) for (page, host), count in shown.items() if page in held and count
         ]
         missing = list({key for keys in untold.values() for key in keys})
-        return FinishReport(accepted, dict(pending), due, skipped, requisites, repeated, missing, untold)
+        return FinishReport(accepted, dict(pending), due, skipped, requisites, repeated, missing, untold, changes)
+
+    def _judge(
+        self, accepted: list[PageResult], held: Mapping[int, LockedPage], pending: Counter[int], now: int
+    ) -> list[ChangeMade]:
+        """Have guards judge the pages of a finish; what they changed."""
+        if self.guards is None:
+            return []
+        verdicts = self.guards.judge(accepted, held, self.admission.leads, self.admission, now)
+        pending.update(verdicts.pending)
+        return verdicts.changes
 
     def _repeated(self, told: dict[int, PageResult], accepted: list[PageResult]) -> list[int]:
         now = {page.page_id for page in accepted}
@@ -344,6 +341,8 @@ class Frontier:
             self.admission.ruleset = amended.ruleset
         if amended.settings is not None:
             self.admission.tries = amended.settings.tries
+        if self.guards is not None:
+            self.guards.change(amended.settings)
         return amended
 
     def judging(self, only: PageState | None = None) -> Rejudging:

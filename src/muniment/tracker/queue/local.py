@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from muniment.errors import ProtocolError
 from muniment.model.capture import EarlierCapture
-from muniment.model.change import AmendPatterns, Removal, SetNice, SetRules
+from muniment.model.change import AmendPatterns, ChangeMade, Removal, SetNice, SetRules
 from muniment.model.host import HostRecord
 from muniment.model.job import JobState
 from muniment.model.page import PageState
@@ -97,7 +97,9 @@ class LocalQueue:
         batch = frontier.claim(request.wanted, request.now, without=request.without)
         cookies, more = frontier.cookies.some_of(dict.fromkeys(claim.host for claim in batch.claims))
         fewer = {host: -count for host, count in Counter(host for host, _, _ in batch.left_out).items()}
-        changes = self._changed(fewer, [(url, reason) for _, url, reason in batch.left_out])
+        changes = self._changed(
+            fewer, frontier.admission.to_report([(url, reason) for _, url, reason in batch.left_out])
+        )
         return ClaimOutcome(batch.claims, cookies, more, changes)
 
     async def finish(self, request: FinishRequest) -> FinishOutcome:
@@ -110,7 +112,7 @@ class LocalQueue:
         return FinishOutcome(
             [page.page_id for page in report.accepted],
             report.requisites,
-            self._changed(report.pending, report.skipped, report.retries),
+            self._changed(report.pending, report.skipped, report.retries, report.changes),
         )
 
     async def release(self, claims: Sequence[tuple[int, int]], *, died: bool = False) -> None:
@@ -219,7 +221,11 @@ class LocalQueue:
         return judged.skipped
 
     def _changed(
-        self, pending: Mapping[int, int], skipped: list[tuple[str, str]] | None = None, due: Mapping[int, int] = {}
+        self,
+        pending: Mapping[int, int],
+        skipped: list[tuple[str, str]] | None = None,
+        due: Mapping[int, int] = {},
+        made: Sequence[ChangeMade] = (),
     ) -> QueueChanges:
         hosts = self._frontier.hosts
         changes = [
@@ -233,4 +239,4 @@ class LocalQueue:
             *(frontier.totals, frontier.updating_depths, self._judging is not None, frontier.empty, hooks_wait),
             stashed=self._stashed,
         )
-        return QueueChanges(state, changes, skipped or [])
+        return QueueChanges(state, changes, skipped or [], list(made))

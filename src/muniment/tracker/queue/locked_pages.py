@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from sqlalchemy import select
 
+from muniment.model.change import ChangeMade
 from muniment.model.page import PageResult, PageState, session_of
 from muniment.rules.scope import Standing
 from muniment.tracker.db.database import Database, Lookup
@@ -14,13 +15,13 @@ from muniment.tracker.queue.admission import Parent
 from muniment.tracker.schema.attempt_budget import TRIED
 from muniment.tracker.schema.tables import attempts, pages
 
-__all__ = ["LockedPage", "finished_before", "locked_pages"]
+__all__ = ["FinishReport", "LockedPage", "finished_before", "locked_pages"]
 
 _HELD = Lookup(
     select(
         pages.c.id, pages.c.claim_id, pages.c.host_id, pages.c.link_hops, pages.c.requisite_hops, pages.c.on_site,
         pages.c.included, pages.c.redirects, pages.c.attempts_remaining, pages.c.seed_id, pages.c.ruleset,
-        TRIED, pages.c.rounds, pages.c.throttled, pages.c.found_as,
+        TRIED, pages.c.rounds, pages.c.throttled, pages.c.url, pages.c.found_as, pages.c.via_id,
     ),
     pages.c.job_id,
     pages.c.id,
@@ -48,11 +49,36 @@ class LockedPage(Struct, frozen=True):
     """Attempts in its life."""
     rounds: int
     throttled: int
+    url: str
     found_as: int
+    via_id: int | None
 
     def parent(self, page: PageResult) -> Parent:
         """The page with its outlinks."""
         return Parent(page.page_id, self.standing, page.outlinks, self.seed_id)
+
+
+class FinishReport(Struct, frozen=True):
+    """What one finish batch changed."""
+
+    accepted: list[PageResult]
+    """Pages whose claim still held; the others changed nothing."""
+    pending: dict[int, int]
+    """Pages newly waiting, per host number: new ones and retries."""
+    retries: dict[int, int]
+    """Host number → earliest time (Unix ms) at which one of its pages is due; hosts with new pages are left out."""
+    skipped: list[tuple[str, str]]
+    """URL and reason of the new pages that a rule keeps out."""
+    requisites: list[tuple[int, int, int]]
+    """New pages that are nothing but requisites: host number of the page that shows them, their own, how many."""
+    repeated: list[int] = []
+    """Pages that these claims had finished before; nothing was changed."""
+    untold: list[bytes] = []
+    """Keys of URLs without a text."""
+    waiting: Collection[int] = ()
+    """The pages that lead there, which are as they were."""
+    changes: Sequence[ChangeMade] = ()
+    """What guards changed."""
 
 
 def locked_pages(db: Database, job_id: int, page_ids: list[int]) -> dict[int, LockedPage]:

@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from muniment.model.page import PageState
 from muniment.model.url import host_of, is_web
+from muniment.rules.guards.novelty import is_novel
 from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR, Scope, Standing, on_site, urgency
 from muniment.tracker.db.database import BatchInsert, Database, Row
+from muniment.tracker.queue.guards.traps import FoundPage, Traps
 from muniment.tracker.queue.inheritance import before, inheritance_of, inheritances, inherited_from, nice_value
 from muniment.tracker.queue.page_keys import PageKeys
 from muniment.tracker.schema.tables import pages
@@ -30,6 +32,7 @@ _URL, _HOST, _STATE, _NICE, _IN_SCOPE, _REASON = map(
     _COLUMNS.index, ("url", "host_id", "state", "nice", "in_scope", "reason")
 )
 _LINK, _REQUISITE, _FOUND_AS, _VIA = map(_COLUMNS.index, ("link_hops", "requisite_hops", "found_as", "via_id"))
+_ID = _COLUMNS.index("id")
 _INSERT = BatchInsert(pages, *_COLUMNS)
 
 
@@ -64,6 +67,21 @@ class WrittenPages(Struct, frozen=True):
         """URL and reason of those that rules keep out."""
         return [(str(row[_URL]), str(row[_REASON])) for row in self.rows if row[_REASON]]
 
+    def naming(self) -> set[int]:
+        """The pages that are the first to name a new file or requisite."""
+        return {
+            row[_VIA] for row in self.rows if not row[_REASON] and row[_VIA] and is_novel(row[_URL], row[_FOUND_AS])
+        }
+
+    def leading(self) -> list[tuple[int, FoundPage]]:
+        """The pages that wait, each with the page that led there first."""
+        ready = PageState.READY.value
+        return [
+            (row[_VIA], FoundPage(row[_ID], row[_HOST], row[_URL], row[_LINK], row[_FOUND_AS]))
+            for row in self.rows
+            if row[_VIA] and row[_IN_SCOPE] and row[_STATE] == ready and row[_LINK] != FAR
+        ]
+
     def pending(self) -> Counter[int]:
         """Pages that wait, per host number."""
         ready = PageState.READY.value
@@ -85,8 +103,11 @@ class WrittenPages(Struct, frozen=True):
 class NewPages:
     """Writes the new pages of one job, within the caller's transaction."""
 
-    def __init__(self, db: Database, job_id: int, scope: Scope, hosts: Hosts, keys: PageKeys) -> None:
+    def __init__(
+        self, db: Database, job_id: int, scope: Scope, hosts: Hosts, keys: PageKeys, traps: Traps | None
+    ) -> None:
         self._db, self._job_id, self._scope, self._hosts, self._keys = db, job_id, scope, hosts, keys
+        self._traps = traps
 
     def write(self, fresh: list[tuple[NewPage, Offer | None]], ruleset: Ruleset, tries: int) -> WrittenPages:
         """Write pages, each with the best offer that it got."""
@@ -127,6 +148,8 @@ class NewPages:
         site = on_site(page.url, host.site_paths)
         included = not rules.include or rules.include.match(page.url) is not None
         reason = rules.reason(page.url, link, page.found_as, listed=self._scope.listed)
+        if not reason and self._traps is not None:
+            reason = self._traps.reason(page.url, page.found_as, link)
         scope = self._scope.admits(Standing(link, requisite, site, included, redirects))
         state = PageState.SKIPPED if reason else PageState.READY
         return (

@@ -18,13 +18,14 @@ from muniment.model.link import FoundAs
 from muniment.model.page import LINK_ENTRY, Counted, PageResult, PageState, session_of
 from muniment.rules.scope import Scope, Standing
 from muniment.tracker.db.database import BatchInsert, Database, Lookup, Prepared, Row
-from muniment.tracker.queue.admission import Admission, Parent, unpack_children
+from muniment.tracker.queue.admission import Admission, Parent
 from muniment.tracker.queue.counters import Counters
 from muniment.tracker.queue.depth_updates import DepthUpdates
 from muniment.tracker.queue.locked_pages import LockedPage
 from muniment.tracker.schema.attempt_budget import IS_LATEST, TRIED
 from muniment.tracker.schema.tables import attempts, pages, relations, results
 from muniment.tracker.stores.attempts import ATTEMPT
+from muniment.tracker.stores.children import unpack_children
 from muniment.tracker.stores.cookies import CookieStore
 from muniment.tracker.stores.hosts import Hosts
 from muniment.tracker.stores.tallies import redirect_of

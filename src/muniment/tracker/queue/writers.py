@@ -6,6 +6,7 @@ from msgspec import Struct
 from sqlalchemy import bindparam, select
 
 from muniment.rules.rule_engine import Ruleset
+from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Asked, Database, Prepared, Row
 from muniment.tracker.jobs import store as jobs
 from muniment.tracker.jobs.audit import settings_age
@@ -31,6 +32,8 @@ class WriterChanges(Struct, frozen=True):
     ruleset: Ruleset | None = None
     tries: int = 0
     """Those in force now; 0: as before."""
+    settings: Settings | None = None
+    """Those in force now, when something was changed."""
 
 
 _NOTHING = WriterChanges()
@@ -69,4 +72,4 @@ class Writers:
         version, rules = jobs.latest_rules(self._db, self._job_id)
         settings = jobs.settings_of(jobs.load_job(self._db, self._job_id))
         ruleset = jobs.ruleset_of(self._db, self._job_id, version, rules)
-        return WriterChanges(sites, any_cookies, ruleset, settings.tries)
+        return WriterChanges(sites, any_cookies, ruleset, settings.tries, settings)

@@ -1,4 +1,4 @@
 """Every table of the tracker, with its columns explained.
 
-Others import: attempt_budget, changes, claims, cookies, hooks, live, pipelines, processes, seeds, tables.
+Others import: attempt_budget, changes, claims, cookies, guards, hooks, live, pipelines, processes, seeds, tables.
 """

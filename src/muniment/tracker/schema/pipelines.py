@@ -25,6 +25,7 @@ from sqlalchemy.schema import DDL
 
 from muniment.tracker.schema.changes import job_changes, job_rulesets
 from muniment.tracker.schema.cookies import cookies
+from muniment.tracker.schema.guards import families, text_blocks
 from muniment.tracker.schema.hooks import hook_files, hook_pages, hook_runs
 from muniment.tracker.schema.live import job_log, live_jobs
 from muniment.tracker.schema.seeds import seed_repeats
@@ -47,6 +48,7 @@ __all__ = [
     "LIVE",
     "assignments",
     "cookies",
+    "families",
     "hook_files",
     "hook_pages",
     "hook_runs",
@@ -61,6 +63,7 @@ __all__ = [
     "servers",
     "sessions",
     "submissions",
+    "text_blocks",
     "tokens",
     "trackers",
     "writers",
@@ -260,6 +263,8 @@ for _growing in (
     seed_repeats,
     hosts,
     job_log,
+    families,
+    text_blocks,
 ):
     for _key in _growing.foreign_key_constraints:
         _key.ddl_if(dialect="sqlite")

@@ -2,6 +2,6 @@
 
 One module for each; `seen_cache` has which URLs are known.
 
-Others import: attempts, cookies, hooks, hosts, id_blocks, payload_file, results, robots, seen_cache, tallies,
-text_file.
+Others import: attempts, children, cookies, families, hooks, hosts, id_blocks, payload_file, results, robots,
+seen_cache, seen_text, tallies, text_file.
 """

@@ -1,0 +1,4 @@
+"""Evidence: what a document says of itself beyond its links, for guards.
+
+Others import: blocks.
+"""
