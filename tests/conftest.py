@@ -64,8 +64,6 @@ def pytest_sessionstart() -> None:
     # Children inherit it, orphans included, so that a process left behind is known as ours.
     os.environ[SESSION_MARK] = uuid.uuid4().hex
     # never the developer's own
-    # sites of tests have pages that look alike; tests of guards set it anew
-    os.environ["MUNIMENT_GUARDS"] = "none"
     os.environ["MUNIMENT_PROCESSES"] = tempfile.mkdtemp(prefix="muniment-processes-")
 
 

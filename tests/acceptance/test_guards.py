@@ -11,11 +11,7 @@ import duckdb
 import pytest
 from tests.support.endless_site import EndlessSite, View, archive, calendar, forum, gallery, loop, shop
 
-
-@pytest.fixture(autouse=True)
-def guards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sites of other tests have pages that look alike, and are crawled without guards."""
-    monkeypatch.delenv("MUNIMENT_GUARDS")
+GUARDS = ("--guards", "loops,barren,duplicates")
 
 
 def captured(out: Path) -> set[str]:
@@ -39,7 +35,7 @@ def test_pages_that_look_alike_are_all_kept(
     muniment: Callable[..., Any], tmp_path: Path, view: View, pages: int
 ) -> None:
     with EndlessSite(view) as site:
-        done = muniment("crawl", site.url, "-o", tmp_path / "a", "--no-sitemaps", "--json")
+        done = muniment("crawl", site.url, "-o", tmp_path / "a", "--no-sitemaps", "--json", *GUARDS)
         assert done.code == 0, done.stderr
         assert len(captured(tmp_path / "a") - {"/robots.txt"}) == pages
         assert in_force(muniment, tmp_path / "a") == []
@@ -48,7 +44,7 @@ def test_pages_that_look_alike_are_all_kept(
 def test_a_calendar_without_end_ends(muniment: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "a"
     with EndlessSite(calendar) as site:
-        done = muniment("crawl", site.url, "-o", out, "--no-sitemaps")
+        done = muniment("crawl", site.url, "-o", out, "--no-sitemaps", *GUARDS)
         assert done.code == 0, done.stderr
         kept = captured(out)
         assert len([path for path in kept if path.startswith("/article/")]) == 10
@@ -68,7 +64,7 @@ def test_a_calendar_without_end_ends(muniment: Callable[..., Any], tmp_path: Pat
 def test_what_was_set_aside_goes_on_when_its_pattern_is_removed(muniment: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "a"
     with EndlessSite(calendar) as site:
-        command = ("crawl", site.url, "-o", out, "--no-sitemaps")
+        command = ("crawl", site.url, "-o", out, "--no-sitemaps", *GUARDS)
         assert muniment(*command).code == 0
         before = len(site.requests)
         traps = {one["shape"]: one for one in in_force(muniment, out)}
@@ -94,7 +90,7 @@ def test_paths_that_repeat_themselves_are_set_aside(muniment: Callable[..., Any]
 def test_a_forum_in_all_orders(muniment: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "a"
     with EndlessSite(forum) as site:
-        done = muniment("crawl", site.url, "-o", out, "--no-sitemaps")
+        done = muniment("crawl", site.url, "-o", out, "--no-sitemaps", *GUARDS)
         assert done.code == 0, done.stderr
         kept = captured(out)
         assert {f"/topic?t={number}" for number in range(30)} <= kept
@@ -105,7 +101,7 @@ def test_a_forum_in_all_orders(muniment: Callable[..., Any], tmp_path: Path) -> 
 def test_without_guards_nothing_is_set_aside(muniment: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "a"
     with EndlessSite(calendar) as site:
-        done = muniment("crawl", site.url, "-o", out, "--no-sitemaps", "--guards", "none", "--max-pages", "300")
+        done = muniment("crawl", site.url, "-o", out, "--no-sitemaps", "--max-pages", "300")
         assert done.code == 3
         assert in_force(muniment, out) == []
 
@@ -113,7 +109,7 @@ def test_without_guards_nothing_is_set_aside(muniment: Callable[..., Any], tmp_p
 def test_why_names_the_guard_and_the_last_barren_pages(muniment: Callable[..., Any], tmp_path: Path) -> None:
     out = tmp_path / "a"
     with EndlessSite(calendar) as site:
-        assert muniment("crawl", site.url, "-o", out, "--no-sitemaps").code == 0
+        assert muniment("crawl", site.url, "-o", out, "--no-sitemaps", *GUARDS).code == 0
         events = [json.loads(line) for line in (out / "crawl.jsonl").read_text().splitlines()]
         skipped = next(one for one in events if one["event"] == "skip")
         told = json.loads(muniment("why", skipped["url"], "-o", out, "--json").stdout)

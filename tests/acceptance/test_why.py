@@ -32,15 +32,13 @@ def test_the_line_of_robots_txt_is_named(muniment: Callable[..., Any], tmp_path:
     assert told["text"] in muniment("why", f"{site.url}private/x", "-o", "out").stdout
 
 
-def test_a_robots_txt_that_only_the_parser_understands_is_named_without_a_line(
-    muniment: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_the_line_of_a_robots_txt_that_is_oddly_written(muniment: Callable[..., Any], tmp_path: Path) -> None:
     odd = Answer("user agent *\ndissallow /x\n", headers=TEXT)
     with GatedSite({"/": "<a href=/x>x</a>", "/robots.txt": odd}) as site:
         run_muniment(tmp_path, "crawl", site.url, "-o", "out", "--no-sitemaps", "--quiet")
     told = json.loads(muniment("why", f"{site.url}x", "-o", "out", "--json").stdout)
-    assert told["text"] == f"robots: robots.txt disallows it ({site.url}robots.txt)"
-    assert told["robots"] == {"url": f"{site.url}robots.txt", "line": None}
+    assert told["text"].endswith("robots.txt is `dissallow /x`, under `user agent *` in line 1")
+    assert told["robots"]["line"]["line"] == 2
 
 
 def why(muniment: Callable[..., Any], url: str) -> tuple[str, str]:

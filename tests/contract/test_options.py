@@ -29,7 +29,7 @@ CONTRACT = {
     "--no-global-ignores": ("no_global_ignores", False),
     "--import-ignores": ("import_ignores", ()),
     "--sitemaps --no-sitemaps": ("sitemaps", True),
-    "--guards": ("guards", "programs,loops,barren,duplicates"),
+    "--guards": ("guards", "none"),
     "--barren": ("barren", 20),
     "--per-host --concurrency": ("per_host", 6),
     "--inflight": ("inflight", 256),

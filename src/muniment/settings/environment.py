@@ -15,7 +15,6 @@ __all__ = [
     "array_task",
     "browser_given",
     "contact_given",
-    "guards_allowed",
     "node_folders",
     "operator_name",
     "own_variables",
@@ -67,12 +66,6 @@ def browser_given() -> str:
 def contact_given() -> str:
     """MUNIMENT_CONTACT: the contact where none is given on the command line."""
     return os.environ.get("MUNIMENT_CONTACT", "").strip()
-
-
-def guards_allowed() -> frozenset[str] | None:
-    """MUNIMENT_GUARDS: the guards that may be on where the tracker is, or `none`; None where it is not set."""
-    text = os.environ.get("MUNIMENT_GUARDS", "").strip()
-    return frozenset(word.strip() for word in text.split(",")) if text else None
 
 
 def operator_name() -> str:

@@ -9,7 +9,7 @@ from muniment.settings.rendering import RenderSettings
 
 __all__ = ["GUARDS", "GuardSettings"]
 
-GUARDS = ("programs", "loops", "barren", "duplicates")
+GUARDS = ("loops", "barren", "duplicates")
 
 
 class GuardSettings(RenderSettings, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class GuardSettings(RenderSettings, frozen=True, kw_only=True):
             only="crawl",
             group="Guards",
         ),
-    ] = ",".join(GUARDS)
+    ] = "none"
     barren: Annotated[
         int,
         Option(

@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Sequence
 from zlib import crc32
 
-import pytest
 from msgspec import structs
 from tests.support.pages import finish_batch, finished
 from tracker_harness import A, Tracker, site
@@ -23,11 +22,6 @@ WEB = {START: [(url, A) for url in DAYS]}
 SHAPE = "a.example/day?n"
 
 
-@pytest.fixture(autouse=True)
-def guards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("MUNIMENT_GUARDS")
-
-
 def reading(*blocks: str) -> PageReading:
     return PageReading(array("I", [crc32(block.encode()) for block in blocks]).tobytes())
 
@@ -42,7 +36,7 @@ def finish(
 
 
 def begun(tracker, **settings) -> Tracker:
-    job = tracker(START, **settings)
+    job = tracker(START, **{"guards": "loops,barren,duplicates", **settings})
     finish(job, [job.take(START)], "welcome", "nothing", web=WEB)
     return job
 
@@ -122,7 +116,7 @@ def test_an_operator_brings_a_family_back_for_good(tracker):
 
 
 def test_start_urls_and_sitemap_entries_are_asked_for(tracker):
-    job = tracker(START, barren=5)
+    job = tracker(START, barren=5, guards="loops,barren,duplicates")
     listed = [(url, FoundAs.SITEMAP_URL) for url in DAYS[50:]]
     finish(job, [job.take(START)], "welcome", "nothing", web={START: [*WEB[START][:50], *listed]})
     finish(job, job.claim(5), "nothing")

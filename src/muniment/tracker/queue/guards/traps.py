@@ -13,7 +13,6 @@ from muniment.rules.guards.family import BARREN, LOOPS, TRAP, Guard
 from muniment.rules.guards.loops import is_loop
 from muniment.rules.guards.shape import shape_of
 from muniment.rules.scope import FAR
-from muniment.settings.environment import guards_allowed
 from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database
 from muniment.tracker.stores.families import FamilyRow, FamilyStore, set_aside
@@ -60,9 +59,7 @@ class Leads:
 
 def guards_of(settings: Settings) -> frozenset[str]:
     """The guards that are on."""
-    on = frozenset(settings.guards.split(",")) - {"none"}
-    allowed = guards_allowed()
-    return on if allowed is None else on & allowed
+    return frozenset(settings.guards.split(",")) - {"none"}
 
 
 def is_guarded(found_as: int, link_hops: int) -> bool:
