@@ -44,11 +44,13 @@ def test_a_site_is_shown_as_it_was(
     captured: Callable[[str], Captured], looked: Callable[[str], Looked], browser: Chromium, name: str, way: str
 ) -> None:
     replayed = _WAYS[way](captured(name), browser)
+    known = {SITES[name].throws}
     for was, shown in ((looked(name).first, replayed.first), (looked(name).second, replayed.second)):
         found = compare(was, shown)
         assert found.same_text, (was.text, shown)
         assert found.off <= _MOST_OFF, (found, shown.complaints)
-        assert not [one for one in found.exceptions if _REFUSED not in one], (found, shown.complaints)
+        thrown = [one for one in found.exceptions if _REFUSED not in one and one not in known]
+        assert not thrown, (found, shown.complaints)
 
 
 if _CHOSEN:

@@ -35,6 +35,8 @@ class Site:
     """Of the crawl."""
     step_is_captured: bool = False
     """The crawl itself does the step, as what it loads is named nowhere."""
+    throws: str = ""
+    """What a page throws whose service worker is refused, beside the refusal itself."""
     server: str = field(default="try_files $uri $uri/index.html $uri.html =404;", repr=False)
     """Lines of nginx."""
 
@@ -68,10 +70,13 @@ def _linked(name: str, shows: str, link: str, then_shows: str, page: str, **more
     return Site(name, partial(build, name), shows, _click(link), then_shows, pages=(page,), **more)  # type: ignore[arg-type]
 
 
-def _acted(name: str, shows: str, step: str, then_shows: str, start: str = "/", options: tuple[str, ...] = ()) -> Site:
+def _acted(
+    name: str, shows: str, step: str, then_shows: str, start: str = "/", options: tuple[str, ...] = (), throws: str = ""
+) -> Site:
     """A built site whose step is done in the crawl, too, as what it loads is named nowhere."""
+    options = ("--level", "0", *options)
     root = partial(build, name)
-    return Site(name, root, shows, step, then_shows, start, step_is_captured=True, options=("--level", "0", *options))
+    return Site(name, root, shows, step, then_shows, start, step_is_captured=True, options=options, throws=throws)
 
 
 _SITES = (
@@ -109,7 +114,11 @@ _SITES = (
     _acted("shoelace", "The light is lit", _click("#send"), "It is on its way"),
     _acted("threejs", "a house", _click("#next"), "a bottle"),
     _acted("monaco", "is not assignable to type", _click("#json"), "Trailing comma"),
-    _acted("jupyterlite", "tides.ipynb", _NOTEBOOK, "High water twice a day", "/lab/index.html"),
+    _acted(
+        "jupyterlite", "tides.ipynb", _NOTEBOOK, "High water twice a day", "/lab/index.html",
+        # of a promise that its service worker is ready, which is rejected with nothing
+        throws="Uncaught (in promise) ",
+    ),
 )  # fmt: skip
 
 SITES = {site.name: site for site in _SITES}

@@ -46,7 +46,7 @@ def test_nothing_is_refused_where_it_would_do_nothing() -> None:
 
 
 def test_defaults_and_small_numbers_are_taken() -> None:
-    ones = {flag: parsed(flag, "1") for flag in NUMBERS}
+    ones = {flag: parsed(flag, "1") for flag in NUMBERS if flag != "--barren"}
     assert {flag: one for flag, one in ones.items() if one not in {1, DelayRange(1, 1)}} == {}
     for flag, (kind, option) in NUMBERS.items():
         assert isinstance(option, Option)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muniment.model.mask import redact
+from muniment.settings.guards import GuardSettings
 from muniment.settings.option_table import Settings, options
-from muniment.settings.rendering import RenderSettings
 
 SECRET = "hush"
 
@@ -79,7 +79,7 @@ def test_flags_are_spelled_once_and_named_after_their_field():
 
 def test_every_field_is_an_option_with_a_sentence():
     told = {name: option for name, _, _, option in options()}
-    of_browsers = RenderSettings.__struct_fields__
+    of_browsers = GuardSettings.__struct_fields__
     own = [name for name in Settings.__struct_fields__ if name not in of_browsers]
     assert ["seed", "start_list", *told] == [*own, *of_browsers]
     assert all(option.help.endswith((".", ").")) for option in told.values())

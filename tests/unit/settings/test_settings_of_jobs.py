@@ -28,6 +28,7 @@ OTHERS: dict[str, Any] = {
     "ignore": ("/c",),
     "ignore-sets": ("phpbb",),
     "engine": "auto",
+    "guards": "loops",
     "viewport": "800x600",
     "behaviors": "scroll",
     "screenshots": "view",
