@@ -243,16 +243,17 @@ def test_an_exact_browser_is_a_process_like_others(face: Face, tmp_path: Path) -
 
 
 def browsers(replay: Replay) -> list[psutil.Process]:
-    """The browsers, without the processes of each."""
-    found = []
+    """The browsers, without the processes of each; a child that is forked just now has the words of its parent."""
+    found = {}
     for one in psutil.Process(replay.process.pid).children(recursive=True):
         try:
             words = one.cmdline()
             if any(word.startswith("--user-data-dir=") for word in words) and "--type=" not in " ".join(words):
-                found += [one] if "chromium" in one.exe() else []
+                found |= {one: one.ppid()} if "chromium" in one.exe() else {}
         except psutil.Error:  # it has ended meanwhile
             continue
-    return found
+    pids = {one.pid for one in found}
+    return [one for one, parent in found.items() if parent not in pids]
 
 
 # -- in the browser

@@ -74,7 +74,7 @@ def test_a_thousand_rules_are_tried_beside_heartbeats_and_come_true(which: str, 
         began = time.monotonic()
         assert api.call("POST", f"/v1/session/{epoch}/heartbeat", {}, "pipeline").status == 200
         beats, slowest = beats + 1, max(slowest, time.monotonic() - began)
-        assert api.call("GET", f"/v1/jobs/{job}", who="read").status == 200
+        assert api.call("GET", "/v1/jobs", who="read").status == 200
     took = time.monotonic() - began_at
     tried.join()
     fed.join()
