@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from crawled import wait_until
 from tests.support.endless_site import EndlessSite, View, archive, calendar, forum, gallery, loop, shop
 
 GUARDS = ("--guards", "loops,barren,duplicates")
@@ -59,6 +60,26 @@ def test_a_calendar_without_end_ends(muniment: Callable[..., Any], tmp_path: Pat
         told = [one["reason"] for one in events if one["event"] == "skip"]
         assert len(told) == len(set(told)) == len(changes)
         assert told[0].startswith("trap: barren: 127.0.0.1/calendar?")
+
+
+def test_what_was_set_aside_stays_so_after_a_kill(muniment: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "a"
+    with EndlessSite(calendar) as site:
+        command = ("crawl", site.url, "-o", out, "--no-sitemaps", "--quiet", *GUARDS)
+        for asked in (40, 80):
+            started = muniment.start(*command)
+            wait_until(lambda least=asked, run=started: len(site.requests) >= least or run.poll() is not None, "pages")
+            started.kill()
+            started.wait(30)
+        done = muniment(*command)
+        assert done.code == 0, done.stderr
+        kept = [path for path in captured(out) if path.startswith("/calendar")]
+        assert len(kept) < 160, "budgets do not start anew"
+        assert "127.0.0.1/calendar?month" in {one["shape"] for one in in_force(muniment, out)}
+        assert muniment("check", out).code == 0
+        asked = len(site.requests)
+        assert muniment(*command).code == 0
+        assert len(site.requests) == asked
 
 
 def test_what_was_set_aside_goes_on_when_its_pattern_is_removed(muniment: Callable[..., Any], tmp_path: Path) -> None:

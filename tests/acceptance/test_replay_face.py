@@ -182,6 +182,10 @@ def test_each_capture_is_reached_from_the_others(face: Face) -> None:
     assert "replay-previous" not in links(middle["replay-previous"])
 
 
+def test_the_front_has_no_icon_and_no_error_for_it(face: Face) -> None:
+    assert face.replay.get("/favicon.ico").status == 204
+
+
 def test_licences(face: Face) -> None:
     text = face.replay.get("/licences").text
     engine = face.replay.opened["engine"]

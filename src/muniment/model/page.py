@@ -150,8 +150,6 @@ class PageReading(Struct, frozen=True, array_like=True):
     """Of its whole text, 8 bytes; empty for a page without any."""
     is_text: bool = True
     """Its text could be read; another answer is judged by its payload."""
-    programs: tuple[str, ...] = ()
-    """The ignore sets of the programs that it names."""
 
 
 class PageResult(Struct, frozen=True, array_like=True):

@@ -65,7 +65,8 @@ class Orchestrator:
         self.recording_channel, tell = self._workers.recording_channel, self._workers.send
         self._hosts = HostPolicy(queue, self._schedule, events, tell, self._workers.holds)
         self._client = QueueClient(queue, PendingIntake(events, self._schedule, self._hosts))
-        self._robots, self._rounds = RobotsCache(queue, tell), Rounds(events, self._client.next_round)
+        self._robots = RobotsCache(queue, tell)
+        self._rounds = Rounds(events, self._client.next_round)
         self._patience = GiveUp(self._hosts, self._rounds, settings.give_up_after)
         self._inflight = Concurrency(settings, events, tell, browser=setup.browser is not None)
         self._damaged = DamagedFiles(warc_files, events, self._client.fetch_again)
@@ -74,8 +75,11 @@ class Orchestrator:
             *(self._inflight, events, self._workers, self.stop),
         )
         self.change = self._tasks.in_turn(self.settings.change)
-        self._control, self._disk = ControlServer(Path(setup.out), self.change), DiskSpace(limits, events)
-        self._deaths, self.progress, self.rendering = WorkerDeaths(), Progress(), self._workers.rendering
+        self._control = ControlServer(Path(setup.out), self.change)
+        self._disk = DiskSpace(limits, events)
+        self._deaths = WorkerDeaths()
+        self.progress = Progress()
+        self.rendering = self._workers.rendering
         events.listen(self.progress.take)
         self._outcome: RunOutcome | None = None
         self._wake = asyncio.Event()
@@ -187,6 +191,7 @@ class Orchestrator:
         return self._seed_feed is not None and self._seed_feed.hurried(self._schedule.pending) and not self._disk.paused
 
     # -- workers
+
     def _received(self, worker: WorkerHandle, message: protocol.FromWorker) -> None:
         self._tasks.add(partial(self._answer, worker, message))
 

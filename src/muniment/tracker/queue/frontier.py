@@ -270,7 +270,8 @@ class Frontier:
         """Have guards judge the pages of a finish; what they changed."""
         if self.guards is None:
             return []
-        verdicts = self.guards.judge(accepted, held, self.admission.leads, self.admission, now)
+        admission = self.admission
+        verdicts = self.guards.judge(accepted, held, admission.leads, admission.ruleset.version, admission.last_id, now)
         pending.update(verdicts.pending)
         return verdicts.changes
 

@@ -153,7 +153,7 @@ def _text(exchange: Exchange) -> str:
         payload = decode(payload, coding, MOST_BYTES)
     if len(payload) >= MOST_BYTES or exchange.truncated:
         payload = payload[: max(payload.rfind(b"\n"), payload.rfind(b"\r")) + 1]
-    return payload.decode("utf-8-sig", "octets")
+    return payload.decode("utf-8-sig", "muniment.octets")
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
@@ -163,4 +163,4 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     return "".join(f"%{octet:02X}" for octet in error.object[error.start : error.end]), error.end
 
 
-codecs.register_error("octets", _escaped)
+codecs.register_error("muniment.octets", _escaped)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from msgspec import Struct, structs
 from sqlalchemy import select
@@ -15,7 +14,6 @@ from muniment.model.url import host_of, is_web
 from muniment.rules.guards.family import BARREN, DUPLICATES, LOOPS, Family, Guard
 from muniment.rules.guards.shape import pattern_of, shape_of
 from muniment.rules.retry import is_failed
-from muniment.rules.rule_engine import Ruleset
 from muniment.rules.scope import FAR
 from muniment.settings.option_table import Settings
 from muniment.tracker.db.database import Database, Lookup, Row
@@ -36,14 +34,6 @@ _CLEAN, _FEW, _MOST_HOSTS = 100, 8, 10_000
 """After so many pages of a host that were not barren, one in eight is read, until one is barren."""
 _MOST_ALIKE = 20
 """From so many pages of a host with one text on, the links of more of them are not followed."""
-
-
-class Admitted(Protocol):
-    """The pages of a job as they are found."""
-
-    ruleset: Ruleset
-    last_id: int
-    """The highest number of a page."""
 
 
 class Verdicts(Struct, frozen=True):
@@ -94,13 +84,16 @@ class Judgement:
         finished: Sequence[PageResult],
         held: Mapping[int, LockedPage],
         leads: Leads,
-        admitted: Admitted,
+        version: int,
+        last_id: int,
         now: int,
     ) -> Verdicts:
-        """Take in finished pages whose links were admitted, with what they led to first."""
+        """Take in finished pages whose links were admitted, with what they led to first.
+
+        `version` is that of the rules, `last_id` the highest number of a page.
+        """
         if not self.on:
             return Verdicts(Counter(), [])
-        version, last_id = admitted.ruleset.version, admitted.last_id
         naming, leading = leads.naming, leads.leading
         batch = _Batch(self._db, self._job_id, self.traps, version, last_id, now)
         self._seen.look_again()
