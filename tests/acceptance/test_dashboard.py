@@ -209,5 +209,5 @@ def test_wrong_use(muniment: Any, tmp_path: Path) -> None:
     assert done.code == 2 and "not a directory" in done.stderr
     with Dashboard(tmp_path, tmp_path) as there:
         done = muniment("dashboard", tmp_path, "--no-open", "--port", there.port)
-        assert done.code == 2 and "choose another --port" in done.stderr
+        assert done.code == 2 and "choose another with --port" in done.stderr
         assert there.end() == (0, "")

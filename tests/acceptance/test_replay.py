@@ -469,7 +469,7 @@ def test_wrong_use_is_one_line(muniment: Any, shown: Shown, tmp_path: Path) -> N
         (("cut.wacz",), "not a whole WACZ"),
         (("missing",), "does not exist"),
         (("*.none",), "matches no"),
-        ((out, "--port", port), "choose another --port"),
+        ((out, "--port", port), "choose another with --port"),
         ((out, "--url", "http://["), "not a URL"),
         ((out, "--at", "soon"), "not a time"),
         ((out, "--wabac", "text"), "text is not wabac.js"),

@@ -3,5 +3,6 @@
 `run` has the order in which a run is set up and how often it is shown, `serve` a server, `worker` what a worker
 process is made of.
 
-Others import: crawl, dry_run_process, hook_worker, hooks, hooks_run, processes, request, serve, signals, worker.
+Others import: crawl, dry_run_process, hook_worker, hooks, hooks_run, listener, processes, request, serve, signals,
+worker.
 """

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Coroutine, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import uvloop
 from msgspec import structs
 
 from muniment import __version__
 from muniment.app.crawl_hooks import crawl_hooks, write_hook_tables
-from muniment.app.exhaustion import while_it_can
 from muniment.app.inputs.credentials import list_credentials
 from muniment.app.inputs.secrets import COOKIE_FILE, save_cookies
 from muniment.app.inputs.seed_list import spooled_list
@@ -40,8 +41,9 @@ from muniment.crawl.orchestrator.warc_files import WarcFiles
 from muniment.crawl.orchestrator.workers import most_workers
 from muniment.crawl.ports import Events
 from muniment.crawl.progress import RunOutcome, Summary, summary_of
-from muniment.errors import AbortedError, DiskFullError, UsageError
+from muniment.errors import AbortedError, DiskFullError, MunimentError, UsageError
 from muniment.model.event import EventBatch, FinishEvent, Snapshot, StartEvent, StopEvent
+from muniment.model.failure import NO_MEMORY, advice
 from muniment.model.job import JobState, JobTerms
 from muniment.model.network.counts import RunFacts
 from muniment.model.place import TrackerPlace
@@ -103,7 +105,7 @@ def _run_on(db: Database, taken: RunContext, watch: Watch, *, paired: bool) -> S
         retried = request.retry_failed and any_failed(db, job.job_id)
         if job.over and not (retried or any_to_revive(db, job.job_id, settings)):
             return _finished_before(db, job.job_id, out)
-    return uvloop.run(while_it_can(_run(taken, db, starts, watch)))
+    return uvloop.run(_while_it_can(_run(taken, db, starts, watch)))
 
 
 def _with_stream(taken: RunContext) -> RunContext:
@@ -114,6 +116,9 @@ def _with_stream(taken: RunContext) -> RunContext:
         keep_private()
         make_private(taken.out, taken.place.directory)
     return structs.replace(taken, source=source, credentials=credentials, private=taken.private or credentials.secret)
+
+
+_T = TypeVar("_T")
 
 
 class _Launching:
@@ -388,3 +393,41 @@ def _summed(db: Database, job_id: int, out: Path, **more: Any) -> Summary:
     totals = totals_of(db, job_id)
     old = {"pages": totals.captured, "requisites": totals.requisites}
     return summary_of(job_summary(db, job_id), directory=str(out), **old, **more)
+
+
+# -- without memory or descriptors
+
+
+async def _while_it_can(run: Coroutine[Any, Any, _T]) -> _T:
+    """Carry out a run; without memory or descriptors it ends here and now, as by a kill.
+
+    To end in good order takes some of both. The workers go with their parent.
+    """
+    asyncio.get_running_loop().set_exception_handler(_gone_wrong)
+    try:
+        return await run
+    except Exception as error:
+        _end_if_spent(error)
+        raise
+
+
+def _gone_wrong(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What a callback or a task raised and nobody took in."""
+    _end_if_spent(context.get("exception"))
+    loop.default_exception_handler(context)
+
+
+def _end_if_spent(error: BaseException | None) -> None:
+    # a thread has a stack, for which Python has no word of its own
+    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+        _end_at_once(NO_MEMORY)
+    said = error.__cause__ if isinstance(error, MunimentError) else error
+    if isinstance(said, OSError) and said.errno in (errno.EMFILE, errno.ENFILE):
+        _end_at_once(str(error) if error is not said else f"{said.strerror}{advice(said.errno)}")
+
+
+def _end_at_once(text: str) -> None:
+    try:
+        print(f"muniment: {text}", file=sys.stderr, flush=True)
+    finally:
+        os._exit(1)

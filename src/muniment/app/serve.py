@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from muniment.app.listener import listener
 from muniment.app.processes import CommandRow
 from muniment.clock import now_ms
 from muniment.control.fleet.trackers import refuse_fleet
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from muniment.control.fleet.archives import FleetArchives
 
 __all__ = ["PlaneOrder", "ServeOrder", "ServedTracker", "served_tracker"]
-
-_BACKLOG = 1024
 
 
 class PlaneOrder(Struct, frozen=True, kw_only=True):
@@ -87,7 +86,7 @@ def served_tracker(order: ServeOrder, row: CommandRow) -> Iterator[ServedTracker
 
     Raises UsageError for what cannot be served, TrackerLostError when the database is not there.
     """
-    with _bound(order.host, order.port) as bound, _locked(order) as place:
+    with listener(order.host, order.port, "--listen") as bound, _locked(order) as place:
         known = _make_fit(place)
         archives = _archives(order, known)
         row.keep_in(order.state, place.database, "serve")
@@ -101,27 +100,6 @@ def _archives(order: ServeOrder, tracker_id: str) -> FleetArchives | None:
     from muniment.control.fleet.archives import FleetArchives  # noqa: PLC0415  (a server without them loads no Arrow)
 
     return FleetArchives(order.archives, tracker_id)
-
-
-@contextmanager
-def _bound(host: str, port: int) -> Iterator[socket.socket]:
-    try:
-        (family, kind, protocol, _, address), *_ = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        bound = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise UsageError(f"--listen {host}:{port}: {error.strerror or error}") from None
-    with bound:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind(address)
-            # two may bind an address, and one may listen on it
-            bound.listen(_BACKLOG)
-        except OSError as error:
-            reason = error.strerror or error
-            raise UsageError(f"cannot listen on {host}:{port}: {reason}; choose another with --listen") from None
-        yield bound
 
 
 @contextmanager

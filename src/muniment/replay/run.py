@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import glob
-import socket
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from muniment.app.listener import listener
 from muniment.app.signals import ended_by_signals
 from muniment.archive.reading.containers import Container, containers_of, is_foreign
 from muniment.control.indexes import check_indexes, paths_of
@@ -48,7 +48,7 @@ def replay(
             directories=[one for one in directories if one.is_dir()],
             catalog=catalog,
             scratch=scratch,
-            listening=stack.enter_context(_listening(_HOST, options.port)),
+            listening=stack.enter_context(listener(_HOST, options.port, "--port")),
             registry=registry,
             ready=ready,
         )
@@ -107,16 +107,3 @@ def _foreign(path: Path, scratch: Path) -> list[Container]:
 
 def _name(patterns: Sequence[str]) -> str:
     return patterns[0] if len(patterns) == 1 else f"{patterns[0]} and {len(patterns) - 1} more"
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens."""
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-        listening.listen(128)
-    except OSError as error:
-        listening.close()
-        raise UsageError(f"port {port} of {host} cannot be used ({error.strerror}); choose another --port") from None
-    return listening

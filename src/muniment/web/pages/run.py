@@ -14,10 +14,10 @@ import uvicorn
 import uvloop
 from msgspec import Struct
 
+from muniment.app.listener import listener
 from muniment.app.signals import stopped_by_signals
 from muniment.control.runs.backend import RunsBackend
 from muniment.control.runs.folder import RunFolder
-from muniment.errors import UsageError
 from muniment.settings.environment import operator_name, processes_directory
 from muniment.web.connections import BoundedConnection
 from muniment.web.pages.local_site import LocalSite, local_application
@@ -59,8 +59,8 @@ def run_dashboard(
     """
     folder = RunFolder(options.paths, known)
     tickets = Tickets(kept_key(processes_directory()))
-    with _listening(options.port) as listener:
-        port = listener.getsockname()[1]
+    with listener(_HOST, options.port, "--port") as listening:
+        port = listening.getsockname()[1]
         who = operator_name()
         title = ", ".join(map(str, options.paths[:3])) or "all runs"
         site = LocalSite(
@@ -71,7 +71,7 @@ def run_dashboard(
             ticket = tickets.issue()
             ready(DashboardOpened(f"{site.origin}/login?ticket={ticket}", ticket, os.getpid()))
 
-        server = DashboardServer(site, listener, tell)
+        server = DashboardServer(site, listening, tell)
         try:
             uvloop.run(_serve(server, tell, leave))
         finally:
@@ -116,15 +116,3 @@ class DashboardServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave the signals to whoever runs the server."""
         yield
-
-
-def _listening(port: int) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind((_HOST, port))
-        made.listen(128)
-    except OSError as error:
-        made.close()
-        raise UsageError(f"port {port} of {_HOST} cannot be used ({error.strerror}); choose another --port") from None
-    return made
